@@ -1,0 +1,6 @@
+"""SVR-MAD Explorer: ``streamlit run app.py``."""
+
+import streamlit as st
+
+st.set_page_config(page_title="SVR-MAD Explorer", page_icon=":material/hub:", layout="wide")
+st.navigation([st.Page("pages/replay.py", title="Replay", icon=":material/play_circle:", default=True)]).run()

@@ -1,0 +1,173 @@
+"""Which runs there are: the sample runs, the own runs, and uploaded files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from pathlib import Path
+from typing import NamedTuple
+
+import streamlit as st
+
+from svrmad_core.protocols import PROTOCOLS
+from svrmad_core.recording import (
+    RUN_ID,
+    Recording,
+    RecordingError,
+    RunInfo,
+    list_runs,
+    load,
+    runs_folder,
+)
+
+from .look import short
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_runs"
+UPLOAD_PREFIX = "upload-"
+_MOST_UPLOADS = 32
+
+
+class Shelf(NamedTuple):
+    """The runs of one folder."""
+
+    title: str
+    runs: list[RunInfo]
+
+
+def shelves() -> list[Shelf]:
+    """Sample runs first, by name; then own runs, newest first."""
+    found = []
+    for title, folder in (("sample", SAMPLES), ("own", runs_folder())):
+        if folder.is_dir():
+            stamp = tuple(sorted((p.name, p.stat().st_mtime_ns) for p in folder.glob("*.jsonl")))
+            runs = _listed(str(folder), stamp)
+            # sample runs are named in the order they are best looked at
+            found.append(Shelf(title, sorted(runs, key=lambda r: r.run_id) if folder == SAMPLES else runs))
+    return found
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _listed(folder: str, stamp: object) -> list[RunInfo]:
+    return list_runs(Path(folder))
+
+
+def open_run(run_id: str) -> Recording:
+    """The recording that a link names.
+
+    Raises
+    ------
+    RecordingError
+        If the name is not a run's (a path, say), or there is no such run; one sentence.
+    """
+    if not RUN_ID.fullmatch(run_id):
+        raise RecordingError(
+            "The link does not name a run: a run's name has only letters, digits, '.', '_' and '-'."
+        )
+    if run_id.startswith(UPLOAD_PREFIX):
+        data = _uploads().get(run_id)
+        if data is None:
+            raise RecordingError(
+                "That uploaded file is no longer here: uploads are kept in memory. Upload it again."
+            )
+        return _parsed(data)
+    for folder in (SAMPLES, runs_folder()):
+        path = folder / f"{run_id}.jsonl"
+        if path.is_file():
+            return _loaded(str(path), path.stat().st_mtime_ns)
+    raise RecordingError(f"There is no run named {short(run_id, 60)} among the sample runs and your own.")
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _loaded(path: str, stamp: int) -> Recording:
+    return load(path)
+
+
+@st.cache_resource(max_entries=_MOST_UPLOADS, show_spinner=False)
+def _parsed(data: bytes) -> Recording:
+    return load(data)
+
+
+@st.cache_resource(show_spinner=False)
+def _uploads() -> OrderedDict[str, bytes]:
+    return OrderedDict()
+
+
+def keep_upload(data: bytes) -> str:
+    """Check an uploaded file, keep it in the server's memory, and return the name a link can use.
+
+    Raises
+    ------
+    RecordingError
+        If it is no recording.
+    """
+    _parsed(data)
+    name = UPLOAD_PREFIX + hashlib.sha256(data).hexdigest()[:20]
+    uploads = _uploads()
+    uploads[name] = data
+    while len(uploads) > _MOST_UPLOADS:
+        uploads.popitem(last=False)
+    return name
+
+
+def paired_all_to_all(run_id: str) -> RunInfo | None:
+    """The newest all-to-all replay of a run's initial answers, if there is one."""
+    for shelf in shelves():
+        for info in shelf.runs:
+            if info.parent == run_id and info.protocol == "all_to_all" and info.totals is not None:
+                return info
+    return None
+
+
+def title(info: RunInfo) -> str:
+    """One line for a run in a list."""
+    protocol = PROTOCOLS[info.protocol].title if info.protocol in PROTOCOLS else info.protocol
+    end = info.verdict.reason.replace("_", " ") if info.verdict else "interrupted"
+    mark = " · simulated" if info.simulated else ""
+    return f"{short(info.question, 60)} · {protocol} · {end}{mark}"
+
+
+def run_picker() -> str | None:
+    """Choose a run, or upload one; returns the run that the link names, else the first, or None if there is none.
+
+    The link is the truth: choosing rewrites it, and the box shows what it says.
+    """
+    known = {info.run_id: info for shelf in shelves() for info in shelf.runs}
+    options = list(known)
+    left, right = st.columns([5, 1], vertical_alignment="bottom")
+    with right.popover("Open a file", icon=":material/upload_file:", width="stretch"):
+        _upload()
+    current = st.query_params.get("run") or (options[0] if options else None)
+    if current is None:
+        return None
+    if current not in known:
+        options.insert(0, current)
+    st.session_state["chosen_run"] = current
+    left.selectbox(
+        "Run",
+        options,
+        key="chosen_run",
+        format_func=lambda run: title(known[run]) if run in known else f"{short(run, 60)} (not in the lists)",
+        on_change=lambda: st.query_params.from_dict({"run": st.session_state["chosen_run"]}),
+        label_visibility="collapsed",
+    )
+    return current
+
+
+def _upload() -> None:
+    """The upload box; a good file is kept and put into the link."""
+
+    def take() -> None:
+        file = st.session_state["upload"]
+        if file is None:
+            return
+        try:
+            st.query_params.from_dict({"run": keep_upload(file.getvalue())})
+        except RecordingError as error:
+            st.session_state["upload_error"] = str(error)
+
+    st.file_uploader("A recording (.jsonl)", type=["jsonl"], key="upload", on_change=take)
+    if error := st.session_state.pop("upload_error", None):
+        st.error(error, icon=":material/error:")
+
+
+__all__ = ["Shelf", "keep_upload", "open_run", "paired_all_to_all", "run_picker", "shelves", "title"]

@@ -1,0 +1,202 @@
+"""What stands beside the pictures: the head of a run, the step in words, what was said, the same as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from svrmad_core import words
+from svrmad_core.debate import Ask, Debate, fold
+from svrmad_core.graph import all_to_all_links
+from svrmad_core.prompts import messages_for
+from svrmad_core.protocols import PROTOCOLS
+from svrmad_core.recording import RunInfo
+from svrmad_core.records import Turn
+
+from .look import colour, glyph, safe, short
+
+_CSS = """
+<style>
+.svr-head { display: flex; justify-content: space-between; gap: 24px; flex-wrap: wrap; align-items: flex-start; }
+.svr-head .what { flex: 3 1 420px; }
+.svr-head .sum { flex: 0 1 auto; text-align: right; font-size: 1rem; line-height: 1.5; }
+.svr-head .sum b { font-size: 1.3rem; }
+.svr-head .small, .svr-say .small, .svr-words .small { opacity: .72; font-size: .95rem; }
+.svr-head .q { font-size: 1.75rem; line-height: 1.25; font-weight: 700; margin: .1rem 0 .2rem; overflow-wrap: anywhere; }
+.svr-head .q.long { font-size: 1.2rem; font-weight: 600; max-height: 11rem; overflow-y: auto; white-space: pre-wrap; }
+.svr-sim { background: #D55E00; color: #fff; font-weight: 700; padding: 1px 8px; border-radius: 6px; opacity: 1; }
+.svr-legend { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 1.05rem; }
+.svr-words { border: 1px solid var(--st-border-color, rgba(128,128,128,.3)); border-radius: 10px; padding: 12px 18px;
+  background: var(--st-secondary-background-color, rgba(128,128,128,.08)); }
+.svr-words .t { font-size: 1.25rem; font-weight: 700; overflow-wrap: anywhere; }
+.svr-words .f { font-size: 1.15rem; margin: 4px 0; overflow-wrap: anywhere; }
+.svr-say { border-left: 5px solid; padding: 2px 0 2px 16px; margin-bottom: 8px; }
+.svr-say pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: 1.05rem; line-height: 1.5; margin: 4px 0; padding: 0;
+  background: none; border: 0; color: inherit; max-height: 30rem; overflow-y: auto; }
+</style>
+"""
+
+
+def head(debate: Debate, totals: Any, ghost: RunInfo | None) -> None:
+    """The question, what run this is, and its totals beside those of all-to-all.
+
+    Parameters
+    ----------
+    debate
+        The state at the step shown.
+    totals
+        The totals at that step.
+    ghost
+        The paired all-to-all replay, if there is one.
+    """
+    started = debate.started
+    models = ", ".join(dict.fromkeys(a.agent.model for a in debate.agents.values()))
+    protocol = PROTOCOLS[debate.protocol].title if debate.protocol in PROTOCOLS else debate.protocol
+    simulated = ' · <span class="svr-sim">simulated: no model was asked</span>' if started.simulated else ""
+    question = debate.problem.question
+    options = "".join(f"<br>{chr(65 + i)}) {safe(c)}" for i, c in enumerate(debate.problem.choices))
+    cost = "cost unknown" if totals.cost is None else f"{totals.cost:.4f} USD"
+    n, rounds = len(debate.agents), 2
+    full = all_to_all_links(n, rounds)
+    beside = f"all-to-all: {full} links in {rounds} rounds"
+    if ghost is not None and ghost.run_id != started.run_id:
+        g = ghost.totals
+        beside = f"all-to-all: {g.links} links · {g.calls} calls · {g.tokens:,} tokens"
+    links = f"{totals.links} of {full} links" if debate.protocol != "all_to_all" else f"{totals.links} links"
+    unknown = f" ({totals.calls_without_usage} calls unknown)" if totals.calls_without_usage else ""
+    st.html(
+        f"""{_CSS}<div class="svr-head"><div class="what">
+        <div class="small">{safe(protocol)} · {n} agents · {safe(models)}{simulated}</div>
+        <div class="q{" long" if len(question) > 220 else ""}">{safe(question)}{options}</div></div>
+        <div class="sum"><b>{links}</b><br>{totals.calls} calls · {totals.tokens:,} tokens{unknown} · {cost}<br>
+        <span class="small">{beside}</span></div></div>"""
+    )
+
+
+def legend(debate: Debate) -> None:
+    """The beliefs held so far: colour, shape, answer, and who holds it."""
+    chips = []
+    for belief, answer in enumerate(debate.beliefs):
+        holders = ", ".join(debate.holders(belief)) or "nobody now"
+        chips.append(
+            f'<span><span style="color:{colour(belief)};font-size:1.3em">{glyph(belief)}</span> '
+            f"<b>{safe(short(answer, 40))}</b> <span style='opacity:.72'>{holders}</span></span>"
+        )
+    st.html(f'<div class="svr-legend">{"".join(chips) or "no answer yet"}</div>')
+
+
+def in_words(events: list[Any], k: int, debate: Debate) -> None:
+    """The step in words, with the numbers in the formula."""
+    told = words.tell(fold(events, k - 1) if k > 1 else None, events[k - 1], debate)
+    formula = f'<div class="f">{safe(told.formula)}</div>' if told.formula else ""
+    detail = f'<div class="small">{safe(told.detail)}</div>' if told.detail else ""
+    st.html(f'<div class="svr-words"><div class="t">{safe(told.title)}</div>{formula}{detail}</div>')
+
+
+def said(events: list[Any], k: int) -> None:
+    """What was said in the step: the challenger's argument beside the receiver's reply, and the facts of the turn."""
+    event = events[k - 1]
+    turn: Turn | None = getattr(event, "turn", None)
+    if turn is None:
+        _standing(event, fold(events, k))
+        return
+    before = fold(events, k - 1)
+    if event.event == "answered":
+        _speech(f"{event.agent} answers", turn.reply, event.belief, turn)
+        ask, number = Ask(event.agent), 0
+    elif event.event == "debated":
+        left, right = st.columns(2)
+        heard = before.last_said(event.challenger, event.round)
+        with left:
+            if heard is not None:
+                _speech(f"{event.challenger} argues", heard.reply, heard.belief, None)
+        with right:
+            _speech(f"{event.receiver} replies", turn.reply, event.after, turn)
+        ask, number = Ask(event.receiver, (event.challenger,)), event.round
+    else:
+        _speech(f"{event.agent} replies", turn.reply, event.after, turn)
+        ask, number = Ask(event.agent, tuple(event.heard)), event.round
+        with st.expander(f"What {event.agent} heard ({len(event.heard)})"):
+            for heard in before.heard_by(ask, number):
+                _speech(heard.agent, heard.reply, heard.belief, None)
+    with st.expander("The exact messages sent"):
+        for message in messages_for(before, ask, number):
+            st.html(
+                f'<div class="svr-say"><div class="small">{message["role"]}</div><pre>{safe(message["content"])}</pre></div>'
+            )
+
+
+def _standing(event: Any, debate: Debate) -> None:
+    """Where a step has no turn: the argument that stands, of the receiver chosen or of the verdict."""
+    if event.event == "receiver_chosen":
+        name, what = event.receiver, "holds"
+    elif event.event == "run_finished" and event.verdict.belief is not None:
+        name, what = event.verdict.agent or debate.holders(event.verdict.belief)[0], "argued last"
+    else:
+        return
+    state = debate.agents[name]
+    if state.said:
+        _speech(f"{name} {what}", state.said[-1].reply, state.belief, None)
+
+
+def _speech(who: str, reply: str, belief: int | None, turn: Turn | None) -> None:
+    facts = ""
+    if turn is not None:
+        tokens = (
+            f"{turn.prompt_tokens} + {turn.completion_tokens} tokens"
+            if turn.tokens is not None
+            else "usage unknown"
+        )
+        cost = "cost unknown" if turn.cost is None else f"{turn.cost:.5f} USD"
+        sure = f" · stated confidence {turn.confidence:.0%}" if turn.confidence is not None else ""
+        signals = f" · perplexity {turn.signals.perplexity:.2f}" if turn.signals else ""
+        cut = f" · finish: {safe(turn.finish_reason)}" if turn.finish_reason not in (None, "stop") else ""
+        facts = f'<div class="small">{tokens} · {turn.latency:.1f} s · {cost}{sure}{signals}{cut}</div>'
+    body = (
+        f"<pre>{safe(reply.strip())}</pre>"
+        if reply.strip()
+        else '<pre style="opacity:.7">(an empty reply)</pre>'
+    )
+    st.html(
+        f'<div class="svr-say" style="border-color:{colour(belief)}"><div class="small">{safe(who)}</div>{body}{facts}</div>'
+    )
+
+
+def agents_table(debate: Debate) -> None:
+    """The facts of the picture as a table."""
+    rows = [
+        {
+            "agent": s.name,
+            "answer": s.answer,
+            "first answer": s.turns[0][1].answer if s.turns else None,
+            "prior": s.prior if s.turns else None,
+            "from": s.prior_signal,
+            "D": s.debates,
+            "r": s.retained,
+            "c": s.changed,
+            "void": s.void,
+            "SVR": s.svr,
+            "failed": s.failure.message if s.failure else None,
+        }
+        for s in debate.agents.values()
+    ]
+    frame = pd.DataFrame(rows)
+    if not any(r["failed"] for r in rows):
+        frame = frame.drop(columns="failed")
+    st.dataframe(
+        frame,
+        hide_index=True,
+        column_config={c: st.column_config.NumberColumn(format="%.2f") for c in ("prior", "SVR")},
+    )
+
+
+def reference(debate: Debate) -> None:
+    """The reference answer, hidden until it is asked for."""
+    if debate.problem.reference is None:
+        return
+    if st.toggle("Reveal the reference answer", key="reveal"):
+        st.html(
+            f'<div class="svr-legend"><span>reference answer: <b>{safe(debate.problem.reference)}</b></span></div>'
+        )

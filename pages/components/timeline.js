@@ -1,0 +1,153 @@
+// The timeline. All text is set as text, never as HTML: labels hold what models wrote.
+const MARKS = { retained: "■", changed: "✕", void: "○", failed: "!", choice: "▸", other: "·" };
+const SPEEDS = { "0.5×": 3000, "1×": 1500, "2×": 750, "4×": 375 };
+const memory = new WeakMap();
+
+export default function (component) {
+  const { data, parentElement, setStateValue } = component;
+  const root = parentElement.querySelector(".timeline");
+  let me = memory.get(root);
+  if (!me) {
+    me = { k: data.k, playing: null, speed: "1×", run: data.run };
+    memory.set(root, me);
+    me.onKey = (event) => keyPressed(event, me);
+    document.addEventListener("keydown", me.onKey);
+  }
+  if (me.run !== data.run) stop(me);
+  me.run = data.run;
+  me.n = data.n;
+  me.k = data.k;
+  me.go = (k) => {
+    const to = Math.max(1, Math.min(me.n, k));
+    if (to === me.k) return;
+    me.k = to;
+    mark(root, me, data);
+    setStateValue("step", to);
+  };
+  me.redraw = () => mark(root, me, data);
+  draw(root, me, data);
+  return () => {
+    stop(me);
+    document.removeEventListener("keydown", me.onKey);
+    memory.delete(root);
+  };
+}
+
+function keyPressed(event, me) {
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
+  const at = event.composedPath()[0];
+  const typing = at instanceof Element && at.closest("input, textarea, select, [contenteditable], [role=combobox], [role=radiogroup], [role=tablist], [role=listbox], [role=grid]");
+  if (typing || document.querySelector("[role=dialog]")) return;
+  const moves = { ArrowLeft: me.k - 1, ArrowRight: me.k + 1, Home: 1, End: me.n };
+  if (event.key in moves) {
+    event.preventDefault();
+    me.go(moves[event.key]);
+  } else if (event.key === " " && !(at instanceof HTMLButtonElement)) {
+    event.preventDefault();
+    toggle(me);
+  }
+}
+
+function toggle(me) {
+  if (me.playing) return stop(me);
+  if (me.k >= me.n) me.go(1);
+  me.playing = setInterval(() => {
+    if (me.k >= me.n) stop(me);
+    else me.go(me.k + 1);
+  }, SPEEDS[me.speed]);
+  me.redraw();
+}
+
+function stop(me) {
+  clearInterval(me.playing);
+  me.playing = null;
+  if (me.redraw) me.redraw();
+}
+
+function element(tag, props, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (name in made) made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function draw(root, me, data) {
+  const shape = JSON.stringify([data.run, data.blocks, data.verdict, data.hide]);
+  if (root.dataset.shape !== shape) {
+    root.dataset.shape = shape;
+    const scroll = root.querySelector(".strip")?.scrollLeft ?? 0;
+    root.replaceChildren(strip(me, data), controls(me));
+    root.querySelector(".strip").scrollLeft = scroll;
+  }
+  mark(root, me, data);
+}
+
+function strip(me, data) {
+  const made = element("div", { className: "strip", role: "group", "aria-label": "Timeline of the run" });
+  for (const block of data.blocks) {
+    const ticks = element("div", { className: "ticks" });
+    for (const tick of block.ticks) {
+      const button = element("button", { className: "tick", type: "button", title: tick.title, "aria-label": `step ${tick.k}: ${tick.title}`, onclick: () => me.go(tick.k) });
+      button.dataset.k = tick.k;
+      button.dataset.mark = tick.mark;
+      button.dataset.title = tick.title;
+      button.dataset.text = tick.mark === "answer" ? tick.glyph : MARKS[tick.mark];
+      button.dataset.colour = tick.colour;
+      ticks.append(button);
+    }
+    const label = element("div", { className: "label" }, block.label);
+    label.dataset.first = block.ticks.length ? block.ticks[0].k : 1;
+    label.dataset.text = block.label;
+    made.append(element("div", { className: "block" }, label, ticks));
+  }
+  const verdict = element("button", { className: "verdict", type: "button", onclick: () => me.go(data.verdict.k) });
+  verdict.dataset.k = data.verdict.k;
+  made.append(verdict);
+  return made;
+}
+
+function controls(me) {
+  const button = (text, label, act) => element("button", { type: "button", title: label, "aria-label": label, onclick: act }, text);
+  const speed = element("select", { title: "Speed of play", "aria-label": "Speed of play", onchange: (e) => { me.speed = e.target.value; if (me.playing) { stop(me); toggle(me); } } });
+  for (const name of Object.keys(SPEEDS)) speed.append(element("option", { value: name, selected: name === me.speed }, name));
+  const play = button("▷ play", "Play or pause (space)", () => toggle(me));
+  play.className = "play";
+  return element("div", { className: "controls" },
+    button("|◀", "First step (Home)", () => me.go(1)), button("◀", "Previous step (left arrow)", () => me.go(me.k - 1)),
+    element("span", { className: "where", role: "status" }), button("▶", "Next step (right arrow)", () => me.go(me.k + 1)),
+    button("▶|", "Last step (End)", () => me.go(me.n)), play, speed,
+    element("span", { className: "key" }, "▸ chosen   ■ retained   ✕ changed   ○ void"));
+}
+
+// Only what the cursor changes: cheap enough for every step.
+function mark(root, me, data) {
+  for (const tick of root.querySelectorAll(".tick")) {
+    const k = Number(tick.dataset.k);
+    const hidden = data.hide && k > me.k;
+    tick.style.display = hidden ? "none" : "";
+    tick.textContent = tick.dataset.text;
+    tick.style.color = tick.dataset.colour;
+    tick.classList.toggle("later", k > me.k);
+    tick.classList.toggle("now", k === me.k);
+    if (k === me.k) tick.setAttribute("aria-current", "step");
+    else tick.removeAttribute("aria-current");
+  }
+  for (const label of root.querySelectorAll(".label")) {
+    const hidden = data.hide && Number(label.dataset.first) > me.k;
+    label.textContent = hidden ? "…" : label.dataset.text;
+    label.parentElement.style.display = hidden ? "none" : "";
+  }
+  const verdict = root.querySelector(".verdict");
+  const later = me.k < data.verdict.k;
+  const hidden = data.hide && later;
+  verdict.textContent = hidden ? "verdict ?" : data.verdict.text;
+  verdict.style.background = hidden || !data.verdict.colour ? "" : data.verdict.colour;
+  verdict.style.color = hidden || !data.verdict.colour ? "" : data.verdict.ink;
+  verdict.classList.toggle("later", later);
+  verdict.classList.toggle("now", !later);
+  root.querySelector(".where").textContent = `step ${me.k} of ${data.hide ? "?" : me.n}`;
+  root.querySelector(".play").textContent = me.playing ? "❚❚ pause" : "▷ play";
+}

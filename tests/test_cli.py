@@ -1,0 +1,227 @@
+"""The command line: what it prints, its exit codes, one line for each error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from svrmad_core import load
+from svrmad_core.cli import main
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty folder; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SVRMAD_RUNS_DIR", raising=False)
+
+    def call(*args):
+        try:
+            code = main([str(a) for a in args])
+        except SystemExit as leaving:
+            code = leaving.code
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def recorded(cli, *more, seed=2):
+    code, out, _ = cli("run", "Q?", "--model", "simulated/hard", "--seed", seed, "--json", *more)
+    return code, json.loads(out)
+
+
+def test_run_prints_the_verdict_and_records(cli, tmp_path):
+    code, out, err = cli("run", "What is 6 * 7?", "--model", "simulated/easy", "--seed", "1")
+    assert code == 0
+    for word in ("answer", "reason", "links", "calls", "tokens", "cost", "recording"):
+        assert any(line.startswith(word) for line in out.splitlines())
+    assert "A1 answers" in err
+    (path,) = (tmp_path / "runs").glob("*.jsonl")
+    assert load(path).started.simulated
+    assert str(path.relative_to(tmp_path)) in out
+
+
+def test_run_json_is_one_object_on_stdout(cli, tmp_path):
+    code, summary = recorded(cli, "--out", tmp_path / "elsewhere")
+    assert code == 0
+    assert list(summary) == [
+        "answer",
+        "reason",
+        "agent",
+        "votes",
+        "links",
+        "calls",
+        "prompt_tokens",
+        "completion_tokens",
+        "cost",
+        "rounds",
+        "recording",
+    ]
+    assert load(summary["recording"]).path.parent == tmp_path / "elsewhere"
+
+
+def test_the_environment_names_the_folder(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("SVRMAD_RUNS_DIR", str(tmp_path / "env"))
+    _, summary = recorded(cli)
+    assert load(summary["recording"]).path.parent == tmp_path / "env"
+
+
+def test_every_option_reaches_the_settings(cli):
+    _, summary = recorded(
+        cli,
+        *("--agents", 4, "--challengers", 2, "--tau", 0.7, "--quorum", 3, "--prior", "perplexity"),
+        *(
+            "--prior-scale",
+            "rank",
+            "--round-mode",
+            "parallel",
+            "--memory",
+            "last",
+            "--accept-after",
+            "debate",
+        ),
+        *(
+            "--max-rounds",
+            2,
+            "--max-links",
+            9,
+            "--max-tokens-total",
+            9999,
+            "--max-cost",
+            1,
+            "--score",
+            "beta",
+        ),
+        *("--temperature", 0.3, "--max-tokens", 77, "--timeout", 5, "--kind", "text", "--reference", "Paris"),
+    )
+    started = load(summary["recording"]).started
+    s = started.settings
+    assert (s.agents, s.challengers, s.tau, s.quorum, s.prior, s.prior_scale) == (
+        4,
+        2,
+        0.7,
+        3,
+        "perplexity",
+        "rank",
+    )
+    assert (s.round_mode, s.memory, s.accept_after, s.score) == ("parallel", "last", "debate", "beta")
+    assert (s.max_rounds, s.max_links, s.max_tokens_total, s.max_cost) == (2, 9, 9999, 1.0)
+    assert (s.temperature, s.max_tokens, s.timeout, s.seed) == (0.3, 77, 5.0, 2)
+    assert (started.problem.kind, started.problem.reference) == ("text", "Paris")
+
+
+def test_choices_imply_the_kind(cli):
+    _, summary = recorded(cli, "--choices", "red", "green", "blue", "--reference", "B")
+    problem = load(summary["recording"]).started.problem
+    assert (problem.kind, problem.choices) == ("choice", ["red", "green", "blue"])
+
+
+def test_replay_is_paired(cli):
+    _, summary = recorded(cli)
+    parent = load(summary["recording"])
+    code, out, _ = cli("replay", parent.run_id, "--protocol", "all_to_all", "--json")
+    assert code == 0
+    child = load(json.loads(out)["recording"])
+    assert child.started.parent == parent.run_id
+    turns = [[e.turn for e in r.events if e.event == "answered"] for r in (parent, child)]
+    assert turns[0] == turns[1]
+
+
+def test_show_a_step(cli):
+    _, summary = recorded(cli)
+    code, out, _ = cli("show", summary["recording"], "--step", 3, "--json")
+    state = json.loads(out)
+    assert (code, state["step"], state["verdict"]) == (0, 3, None)
+    assert [a["answer"] is None for a in state["agents"]] == [False, False, True, True, True, True]
+    assert set(state["agents"][0]) >= {"answer", "prior", "D", "r", "c", "SVR", "score"}
+    code, out, _ = cli("show", summary["recording"])
+    assert code == 0
+    assert "verdict:" in out
+
+
+def test_verify(cli, tmp_path):
+    _, summary = recorded(cli)
+    assert cli("verify", summary["recording"])[0] == 0
+    text = load(summary["recording"]).path.read_text()
+    spoiled = tmp_path / "spoiled.jsonl"
+    spoiled.write_text(
+        text.replace('"tau":0.5', '"tau":-1.0').replace('"challengers":3', '"challengers":1', 1)
+    )
+    code, out, err = cli("verify", spoiled)
+    assert (code, out) == (1, "")
+    assert "departs at event" in err
+    assert err.count("\n") == 1
+
+
+def test_resume_goes_on(cli):
+    _, summary = recorded(cli)
+    path = load(summary["recording"]).path
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:6]) + lines[6][:20])
+    code, out, _ = cli("resume", path, "--json")
+    again = json.loads(out)
+    assert code == 0
+    assert again["answer"] == summary["answer"]
+    assert again["calls"] == summary["calls"]
+    assert cli("verify", path)[0] == 0
+
+
+WRONG = [
+    (["run", "Q?"], "say who answers"),
+    (["run"], "required: QUESTION"),
+    (["run", "Q?", "--model", "simulated/nobody"], "no simulated panel"),
+    (["run", "Q?", "--model", "simulated/hard", "--model", "openai/x"], "cannot share a run"),
+    (["run", "Q?", "--model", "simulated/hard", "--tau", "5"], "tau"),
+    (["run", "Q?", "--model", "simulated/hard", "--agents", "0"], "agents"),
+    (["run", "", "--model", "simulated/hard"], "question"),
+    (["run", "Q?", "--model", "simulated/hard", "--choices", "one"], "at least two options"),
+    (["run", "Q?", "--model", "openai/x", "--api-base", "ftp://x"], "http"),
+    (["show", "nothing"], "no recording 'nothing'"),
+    (["replay", "../../etc/passwd"], "no recording"),
+    (["resume", "nothing"], "no recording"),
+    (["dance"], "invalid choice"),
+]
+
+
+@pytest.mark.parametrize(("args", "says"), WRONG)
+def test_wrong_use_is_one_line_and_exit_code_2(cli, args, says):
+    code, out, err = cli(*args)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_step_outside_the_run(cli):
+    _, summary = recorded(cli)
+    code, _, err = cli("show", summary["recording"], "--step", 999)
+    assert code == 2
+    assert "steps 1 to" in err
+
+
+def test_resume_of_a_finished_run(cli):
+    _, summary = recorded(cli)
+    code, _, err = cli("resume", summary["recording"])
+    assert code == 2
+    assert "finished" in err
+
+
+@pytest.mark.parametrize("command", ["run", "replay", "resume", "show", "verify"])
+def test_each_command_has_help(cli, command):
+    code, out, _ = cli(command, "--help")
+    assert code == 0
+    assert command in out
+
+
+def test_opening_a_recording_imports_no_litellm(cli):
+    _, summary = recorded(cli)
+    code = (
+        "import sys; from svrmad_core.cli import main; "
+        f"main(['show', {summary['recording']!r}]); "
+        "print([m for m in ('litellm', 'sympy', 'pandas', 'streamlit', 'plotly') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
