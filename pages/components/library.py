@@ -123,7 +123,16 @@ def title(info: RunInfo) -> str:
     protocol = PROTOCOLS[info.protocol].title if info.protocol in PROTOCOLS else info.protocol
     end = info.verdict.reason.replace("_", " ") if info.verdict else "interrupted"
     mark = " · simulated" if info.simulated else ""
-    return f"{short(info.question, 60)} · {protocol} · {end}{mark}"
+    return f"{short(info.question, 60)} · {protocol} · {end} · {info.started[:16].replace('T', ' ')}{mark}"
+
+
+def _titles(options: list[str], known: dict[str, RunInfo]) -> dict[str, str]:
+    """A line for each run; the box tells options apart by their lines, so no two may be the same."""
+    titles: dict[str, str] = {}
+    for run in options:
+        line = title(known[run]) if run in known else f"{short(run, 60)} (not in the lists)"
+        titles[run] = f"{line} · {run}" if line in titles.values() else line
+    return titles
 
 
 def run_picker() -> str | None:
@@ -141,12 +150,13 @@ def run_picker() -> str | None:
         return None
     if current not in known:
         options.insert(0, current)
+    titles = _titles(options, known)
     st.session_state["chosen_run"] = current
     left.selectbox(
         "Run",
         options,
         key="chosen_run",
-        format_func=lambda run: title(known[run]) if run in known else f"{short(run, 60)} (not in the lists)",
+        format_func=titles.__getitem__,
         on_change=lambda: st.query_params.from_dict({"run": st.session_state["chosen_run"]}),
         label_visibility="collapsed",
     )
