@@ -2,5 +2,5 @@
 
 import streamlit as st
 
-st.set_page_config(page_title="SVR-MAD Explorer", page_icon=":material/hub:", layout="wide")
+st.set_page_config(page_title="SVR-MAD Explorer", page_icon="pages/components/icon.png", layout="wide")
 st.navigation([st.Page("pages/replay.py", title="Replay", icon=":material/play_circle:", default=True)]).run()

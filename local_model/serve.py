@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import select
 import socket
 import sys
@@ -22,7 +23,6 @@ from typing import Any
 
 import llama_cpp
 import numpy as np
-
 from fetch import NAME, WEIGHTS
 
 MODEL_ID = "qwen2.5-coder-1.5b-instruct"
@@ -61,7 +61,7 @@ class TokenLogprobs(llama_cpp.LogitsProcessor if hasattr(llama_cpp, "LogitsProce
 class Generator:
     """The model, asked by one request at a time, in the order they come."""
 
-    def __init__(self, path: Path, threads: int | None, context: int) -> None:
+    def __init__(self, path: Path, threads: int, context: int) -> None:
         self.llama = llama_cpp.Llama(str(path), n_ctx=context, n_threads=threads, n_batch=512, verbose=False)
         self.context = context
         self._turn = threading.Lock()
@@ -93,9 +93,7 @@ class Generator:
                 return
             yield from self._generate(tokens, min(int(most), room), body, gone)
 
-    def _generate(
-        self, tokens: list[int], most: int, body: dict[str, Any], gone: Any
-    ) -> Iterator[dict[str, Any]]:
+    def _generate(self, tokens: list[int], most: int, body: dict[str, Any], gone: Any) -> Iterator[dict[str, Any]]:
         seed = body.get("seed")
         self.llama.set_seed(int(seed) if seed is not None else int(time.time_ns() % 2**31))
         temperature = body.get("temperature")
@@ -104,7 +102,8 @@ class Generator:
             tokens,
             temp=0.7 if temperature is None else float(temperature),
             top_p=float(body.get("top_p") or 1.0),
-            top_k=0,
+            # the whole vocabulary need not be sorted for each token; llama.cpp's own default
+            top_k=40,
             min_p=0.0,
             repeat_penalty=1.0,
             logits_processor=llama_cpp.LogitsProcessorList([logprobs]),
@@ -172,9 +171,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/health":
             self._json(200, {"status": "ok"})
         elif self.path == "/v1/models":
-            self._json(
-                200, {"object": "list", "data": [{"id": MODEL_ID, "object": "model", "owned_by": "local"}]}
-            )
+            self._json(200, {"object": "list", "data": [{"id": MODEL_ID, "object": "model", "owned_by": "local"}]})
         else:
             self._error(404, f"There is no {self.path}.", "not_found")
 
@@ -284,10 +281,8 @@ def main() -> int:
     parser.add_argument("--model", type=Path, default=WEIGHTS / NAME, metavar="FILE", help="a GGUF file")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8080)
-    parser.add_argument("--threads", type=int, default=None, help="(default: llama.cpp's choice)")
-    parser.add_argument(
-        "--context", type=int, default=16384, help="tokens of prompt and reply (default: 16384)"
-    )
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="(default: all cores)")
+    parser.add_argument("--context", type=int, default=16384, help="tokens of prompt and reply (default: 16384)")
     args = parser.parse_args()
     if not args.model.is_file():
         print(f"There is no {args.model}: run python local_model/fetch.py first.", file=sys.stderr)

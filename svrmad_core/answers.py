@@ -71,7 +71,7 @@ def _without_thoughts(text: str) -> str:
 
 _LABEL = re.compile(
     r"(?:^|[\n.;:!*#_>\-✅🎯—])[ \t*_#>`✅🎯]*"
-    r"(?:(?:so|thus|therefore|hence)\W{1,3})?(?:the[ \t]{1,3})?(?:my[ \t]{1,3})?(?:final[ \t]{1,3})?(?:correct[ \t]{1,3})?"
+    r"(?:(?:so|thus|therefore|hence)\W{1,3})?(?:(?:the|my|final|correct)[ \t]{1,3}){0,3}"
     r"answer[*_`]{0,3}[ \t]{0,3}(?:(?:is|=)(?![a-z])[ \t]{0,3}[:：]?|[:：])[*_`]{0,3}",
     re.I,
 )
@@ -162,7 +162,7 @@ def _tidy(text: str) -> str:
 
 _PLACEHOLDER = re.compile(
     r"(?:\\text\{)?[\[<({]*\s*(?:(?:put |insert |write )?(?:your|the|my|final|correct|short|exact)[ _-]+)*"
-    r"(?:answer|result|final answer|number|value|letter|option|expression|solution)(?:[ _-]+(?:here|goes here))?\s*[\]>)}]*",
+    r"(?:answer|result|number|value|letter|option|expression|solution)(?:[ _-]+(?:here|goes here))?\s*[\]>)}]*",
     re.I,
 )
 
@@ -170,11 +170,7 @@ _PLACEHOLDER = re.compile(
 def _is_placeholder(answer: str) -> bool:
     """True for what a small model copies out of a prompt instead of an answer."""
     bare = answer.strip(" .*_")
-    return (
-        not bare
-        or bare in ("\\dots", "\\ldots", "…", "?", "___", "[]", "{}")
-        or bool(_PLACEHOLDER.fullmatch(bare))
-    )
+    return not bare or bare in ("\\dots", "\\ldots", "…", "?", "___", "[]", "{}") or bool(_PLACEHOLDER.fullmatch(bare))
 
 
 _CONFIDENCE = re.compile(
@@ -186,11 +182,10 @@ _CONFIDENCE = re.compile(
 
 def _confidence(text: str) -> float | None:
     """The last stated confidence, in [0, 1]; a number out of range is none."""
-    found = None
-    for found in _CONFIDENCE.finditer(text):
-        pass
-    if found is None:
+    stated = list(_CONFIDENCE.finditer(text))
+    if not stated:
         return None
+    found = stated[-1]
     value, unit = float(found[1]), (found[2] or "").replace(" ", "")
     if unit == "/10":
         value *= 10

@@ -62,7 +62,7 @@ def _same(a: str, b: str, decide: Decide) -> bool | None:
     x, y = quantity(a), quantity(b)
     if x is not None and y is not None:
         return x[0] == y[0] and (x[1] == y[1] or not x[1] or not y[1])
-    if x is not None and x[1] or y is not None and y[1]:
+    if (x is not None and x[1]) or (y is not None and y[1]):
         return False
     words = _words(a), _words(b)
     if words[0] != words[1]:
@@ -207,13 +207,9 @@ def _drop_left_side(text: str) -> str:
         return text
     rest = text[match.end() :]
     name = match[1]
-    if not rest.strip() or "=" in rest and "," not in rest and " or " not in rest and " and " not in rest:
+    if not rest.strip() or ("=" in rest and "," not in rest and " or " not in rest and " and " not in rest):
         return text
-    if (
-        len(name) == 1
-        and re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", rest)
-        and "=" not in rest
-    ):
+    if len(name) == 1 and re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", rest) and "=" not in rest:
         return text
     return rest.strip()
 
@@ -242,7 +238,8 @@ _SCIENTIFIC = re.compile(
 )
 _POWER = re.compile(r"(\d{1,30})\s*\^\s*(?:\{\s*(-?\d{1,6})\s*\}|(-?\d{1,6}))")
 _MIXED = re.compile(
-    r"(\d{1,30})\s+(\d{1,30})\s*/\s*(\d{1,30})|(\d{1,30})\s*\\frac\s*(?:\{\s*(\d{1,30})\s*\}|(\d))\s*(?:\{\s*(\d{1,30})\s*\}|(\d))"
+    r"(\d{1,30})\s+(\d{1,30})\s*/\s*(\d{1,30})|"
+    r"(\d{1,30})\s*\\frac\s*(?:\{\s*(\d{1,30})\s*\}|(\d))\s*(?:\{\s*(\d{1,30})\s*\}|(\d))"
 )
 _SHORT_FRACTION = re.compile(r"\\frac\s*(\d)\s*(\d)")
 
@@ -265,13 +262,12 @@ def value(text: str, depth: int = 0) -> Fraction | None:
         return Fraction(match[1].replace(",", "")) * Fraction(10) ** int(match[2] or match[3])
     if match := _POWER.fullmatch(text):
         base, exponent = int(match[1]), int(match[2] or match[3])
-        if base == 0 and exponent <= 0 or base.bit_length() * abs(exponent) > MAX_BITS:
+        if (base == 0 and exponent <= 0) or base.bit_length() * abs(exponent) > MAX_BITS:
             return None
         return Fraction(base) ** exponent
     if match := _MIXED.fullmatch(text):
         whole, top, bottom = (
-            next(g for g in group if g)
-            for group in (match.group(1, 4), match.group(2, 5, 6), match.group(3, 7, 8))
+            next(g for g in group if g) for group in (match.group(1, 4), match.group(2, 5, 6), match.group(3, 7, 8))
         )
         return None if int(bottom) == 0 else int(whole) + Fraction(int(top), int(bottom))
     if match := _SHORT_FRACTION.fullmatch(text):
@@ -453,9 +449,7 @@ def _plus_minus(text: str) -> list[str] | None:
 _CHAIN = re.compile(
     r"^([^<>=]+?)\s*(<|\\le(?![a-z])|<=)\s*([A-Za-z]|[a-zA-Z]\([a-z]\))\s*(<|\\le(?![a-z])|<=)\s*([^<>=]+)$"
 )
-_CHAIN_BACK = re.compile(
-    r"^([^<>=]+?)\s*(>|\\ge(?![a-z])|>=)\s*([A-Za-z])\s*(>|\\ge(?![a-z])|>=)\s*([^<>=]+)$"
-)
+_CHAIN_BACK = re.compile(r"^([^<>=]+?)\s*(>|\\ge(?![a-z])|>=)\s*([A-Za-z])\s*(>|\\ge(?![a-z])|>=)\s*([^<>=]+)$")
 _ONE_SIDE = re.compile(r"^([A-Za-z])\s*(<=|>=|<|>|\\le(?![a-z])|\\ge(?![a-z]))\s*([^<>=]+)$")
 _MEMBER = re.compile(r"^[A-Za-z]\s*\\in\s*")
 
@@ -494,12 +488,10 @@ def _balanced(text: str) -> bool:
 # -- words, and what is too large to evaluate -------------------------------------------------------------------
 
 _FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln exp max min gcd lcm mod sqrt floor ceil det "
-    "deg dim lim sup inf pi frac".split()
+    r"""sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log exp max min gcd lcm mod sqrt floor ceil det
+    deg dim lim sup inf frac""".split()  # noqa: SIM905 - a list of forty strings is harder to read
 )
-_WORD = re.compile(
-    r"(?<![A-Za-z\\])[A-Za-z]{3,}(?![A-Za-z])|(?<![A-Za-z\\])(?:is|if|or|no|of|in|to)(?![A-Za-z])"
-)
+_WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}(?![A-Za-z])|(?<![A-Za-z\\])(?:is|if|or|no|of|in|to)(?![A-Za-z])")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
 

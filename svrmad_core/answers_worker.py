@@ -52,7 +52,7 @@ def agree(a: str, b: str) -> bool:
     if isinstance(first, sympy.Expr) and isinstance(second, sympy.Expr):
         if first == second:
             return True
-        if first.free_symbols != second.free_symbols and not (first - second).expand() == 0:
+        if first.free_symbols != second.free_symbols and (first - second).expand() != 0:
             return False
         difference = sympy.nsimplify(first, rational=True) - sympy.nsimplify(second, rational=True)
         return difference == 0 or sympy.simplify(difference) == 0

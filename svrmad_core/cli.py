@@ -86,9 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m svrmad_core", description="Run, replay, show and check multi-agent debates."
-    )
+    parser = _Parser(prog="python -m svrmad_core", description="Run, replay, show and check multi-agent debates.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
     run = _command(commands, "run", _run, "run a debate on a question and record it")
@@ -123,12 +121,8 @@ def _command(commands: Any, name: str, function: Any, text: str) -> argparse.Arg
 
 
 def _problem_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--kind", choices=("math", "choice", "text"), help="how answers are compared (default: math)"
-    )
-    parser.add_argument(
-        "--choices", nargs="+", metavar="TEXT", help="the options A, B, C ...; implies --kind choice"
-    )
+    parser.add_argument("--kind", choices=("math", "choice", "text"), help="how answers are compared (default: math)")
+    parser.add_argument("--choices", nargs="+", metavar="TEXT", help="the options A, B, C ...; implies --kind choice")
     parser.add_argument("--reference", metavar="ANSWER", help="the right answer; no agent sees it")
 
 
@@ -142,12 +136,8 @@ def _panel_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--api-base", metavar="URL", help="where an OpenAI-compatible server listens")
     parser.add_argument("--temperature", type=float, metavar="T")
-    parser.add_argument(
-        "--max-tokens", type=int, metavar="N", help="completion tokens of one call (default: 4096)"
-    )
-    parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="of one attempt of a call (default: 120)"
-    )
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="completion tokens of one call (default: 4096)")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="of one attempt of a call (default: 120)")
 
 
 def _run_options(parser: argparse.ArgumentParser, default_protocol: str) -> None:
@@ -164,9 +154,7 @@ def _run_options(parser: argparse.ArgumentParser, default_protocol: str) -> None
     parser.add_argument("--quorum", type=int, metavar="N", help="agents for consensus (default: 0.8 of them)")
     parser.add_argument("--prior", choices=("confidence", "perplexity", "min_logprob", "uniform"))
     parser.add_argument("--prior-scale", choices=("probability", "rank"))
-    parser.add_argument(
-        "--score", choices=("svr", "prior", "beta"), help="what agents are ranked by (default: svr)"
-    )
+    parser.add_argument("--score", choices=("svr", "prior", "beta"), help="what agents are ranked by (default: svr)")
     parser.add_argument("--round-mode", choices=("sequential", "parallel"))
     parser.add_argument("--memory", choices=("full", "last"))
     parser.add_argument("--accept-after", choices=("round", "debate"))
@@ -183,9 +171,7 @@ def _run(args: argparse.Namespace) -> int:
     if not args.model:
         raise WrongUse("say who answers: --model ID (a LiteLLM id, or simulated/hard to try without a model)")
     kind = args.kind or ("choice" if args.choices else "math")
-    problem = Problem(
-        question=args.question, kind=kind, choices=args.choices or [], reference=args.reference or None
-    )
+    problem = Problem(question=args.question, kind=kind, choices=args.choices or [], reference=args.reference or None)
     settings = _settings(args, Settings())
     panel = _panel(args.model, settings)
     run_id = new_run_id(args.protocol)
@@ -249,9 +235,7 @@ def _panel(models: list[str], settings: Settings) -> Panel:
     return LiteLLMPanel(models, api_base=settings.api_base)
 
 
-def _drive(
-    events: AsyncIterator[Any], known: list[Any], panel: Panel, path: Path, args: argparse.Namespace
-) -> int:
+def _drive(events: AsyncIterator[Any], known: list[Any], panel: Panel, path: Path, args: argparse.Namespace) -> int:
     """Run to the end with progress on stderr, then print what came of it."""
     seen = list(known)
     debate = fold(seen) if seen else None
@@ -281,9 +265,7 @@ async def _follow(events: AsyncIterator[Any], debate: Debate | None, panel: Pane
             else:
                 debate.apply(event)
                 told = words.tell(None, event, debate)
-            print(
-                f"{told.title}  [{told.formula}]" if told.formula else told.title, file=sys.stderr, flush=True
-            )
+            print(f"{told.title}  [{told.formula}]" if told.formula else told.title, file=sys.stderr, flush=True)
             if event.event == "turn_failed":
                 print(f"  {event.message}", file=sys.stderr, flush=True)
     close = getattr(panel, "aclose", None)
@@ -342,9 +324,7 @@ def find(name: str) -> Path:
         candidate = folder / f"{name}.jsonl"
         if "/" not in name and "\\" not in name and candidate.is_file():
             return candidate
-    raise WrongUse(
-        f"there is no recording {name!r}, neither a file nor a run in {runs_folder()} or sample_runs"
-    )
+    raise WrongUse(f"there is no recording {name!r}, neither a file nor a run in {runs_folder()} or sample_runs")
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -377,11 +357,9 @@ def _show(args: argparse.Namespace) -> int:
             f"{row['answer'] if row['answer'] is not None else row['failed'] or '-'}"
         )
     print(
-        f"\nlinks: {len(state['links'])}"
-        + "".join(
-            f"\n  round {l['round']}: {l['challenger']} -> {l['receiver']} {l['outcome']}"
-            for l in state["links"]
-        )
+        f"\nlinks: {len(state['links'])}",
+        *(f"  round {x['round']}: {x['challenger']} -> {x['receiver']} {x['outcome']}" for x in state["links"]),
+        sep="\n",
     )
     if state["verdict"]:
         v = state["verdict"]

@@ -202,9 +202,7 @@ class Debate:
     def ranking(self) -> list[tuple[str, float, float]]:
         """Agents that have an answer as (name, score, prior), by (score, prior, lower index first)."""
         return scoring.ranking(
-            (s.name, self.score(s.name), s.prior, s.index)
-            for s in self.agents.values()
-            if s.belief is not None
+            (s.name, self.score(s.name), s.prior, s.index) for s in self.agents.values() if s.belief is not None
         )
 
     def challengers_left(self, receiver: str) -> list[str]:
@@ -242,17 +240,12 @@ class Debate:
         return {
             s.name
             for s in self.agents.values()
-            if (s.failure is not None and s.failure.round == number)
-            or any(r == number for r, _ in s.turns[-1:])
+            if (s.failure is not None and s.failure.round == number) or any(r == number for r, _ in s.turns[-1:])
         }
 
     def in_round(self, number: int) -> list[str]:
         """Agents that could be asked when that round began: initial turn came, no failure before it."""
-        return [
-            s.name
-            for s in self.agents.values()
-            if s.turns and (s.failure is None or s.failure.round >= number)
-        ]
+        return [s.name for s in self.agents.values() if s.turns and (s.failure is None or s.failure.round >= number)]
 
     def heard_by(self, ask: Ask, round_number: int) -> tuple[Said, ...]:
         """What the asked agent will hear, as it was when the round began."""
@@ -356,9 +349,7 @@ class Debate:
 
     def _forecast(self, ask: Ask) -> int:
         state = self.agents[ask.agent]
-        heard = sum(
-            _completion_tokens(self.agents[h].turns[-1][1]) for h in ask.heard if self.agents[h].turns
-        )
+        heard = sum(_completion_tokens(self.agents[h].turns[-1][1]) for h in ask.heard if self.agents[h].turns)
         if not state.turns:
             return self._longest_completion
         own = state.turns[-1 if self.settings.memory == "full" else 0][1]
@@ -465,9 +456,7 @@ class Debate:
                 self._adopt(state, current.number, turn, outcome, (heard,) if heard else ())
                 return
 
-    def _adopt(
-        self, state: AgentState, number: int, turn: Turn, belief: int | None, heard: tuple[Said, ...]
-    ) -> None:
+    def _adopt(self, state: AgentState, number: int, turn: Turn, belief: int | None, heard: tuple[Said, ...]) -> None:
         """Make a reply the agent's own; a void one leaves its belief, reasoning and conversation."""
         if belief is None:
             return
@@ -572,9 +561,7 @@ def fold(events: Iterable[Any], k: int | None = None) -> Debate:
 
 
 def _completion_tokens(turn: Turn) -> int:
-    return (
-        turn.completion_tokens if turn.completion_tokens is not None else len(turn.reply) // CHARS_PER_TOKEN
-    )
+    return turn.completion_tokens if turn.completion_tokens is not None else len(turn.reply) // CHARS_PER_TOKEN
 
 
 def _seconds_between(start: str, end: str) -> float:

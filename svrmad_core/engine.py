@@ -340,9 +340,7 @@ class _Engine:
         belief = await self._belief(outcome.answer)
         if not ask.heard:
             prior, signal = prior_of(outcome, self.debate.settings.prior)
-            return Answered(
-                seq=seq, agent=ask.agent, turn=outcome, belief=belief, prior=prior, prior_signal=signal
-            )
+            return Answered(seq=seq, agent=ask.agent, turn=outcome, belief=belief, prior=prior, prior_signal=signal)
         before = self.debate.agents[ask.agent].belief
         current = self.debate.round
         if current is not None and current.number == request.round:

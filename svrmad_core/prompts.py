@@ -16,25 +16,23 @@ PROMPT_VERSION = 1
 Message = dict[str, str]
 """One chat message: ``role`` and ``content``."""
 
-_ENDINGS = {
-    "math": (
-        "End with two lines: your answer in a box, then how sure you are, from 0 to 100. "
-        "For example, asked for 3 + 4, the last two lines would be:\n"
-        "Answer: \\boxed{7}\nConfidence: 90"
-    ),
-    "choice": (
-        "End with two lines: the letter of your choice in a box, then how sure you are, from 0 to 100. "
-        "For example, if option C were right, the last two lines would be:\n"
-        "Answer: \\boxed{C}\nConfidence: 90"
-    ),
-    "text": (
-        "End with two lines: your answer in a few words in a box, then how sure you are, from 0 to 100. "
-        "For example, asked for the capital of France, the last two lines would be:\n"
-        "Answer: \\boxed{Paris}\nConfidence: 90"
-    ),
+_ANSWERS = {
+    "math": ("Give an exact value, not a rounded one.", "the question 3 + 4", "7"),
+    "choice": ("Answer with the letter of one option.", "a question whose option C is right", "C"),
+    "text": ("Answer in a few words.", "the capital of France", "Paris"),
 }
 
-_SYSTEM = "You solve problems carefully and write briefly: short steps, each one checked."
+_SYSTEM = "You solve problems carefully and write briefly: short steps, each one checked, nothing said twice."
+
+
+def _ending(kind: str) -> str:
+    """How to end a reply, shown by an example for another question."""
+    how, question, answer = _ANSWERS[kind]
+    return (
+        f"{how} Your last two lines are your answer in a box and how sure you are from 0 to 100, "
+        f"in the form of this example, which answers {question}:\n"
+        f"Answer: \\boxed{{{answer}}}\nConfidence: 90"
+    )
 
 
 def messages(
@@ -98,10 +96,7 @@ def messages_for(debate: Debate, ask: Ask, round_number: int) -> list[Message]:
 
 def _question(problem: Problem) -> str:
     options = "".join(f"\n{chr(65 + i)}) {text}" for i, text in enumerate(problem.choices))
-    return (
-        f"Question: {problem.question.strip()}{options}\n\n"
-        f"Work it out step by step, in at most 200 words. {_ENDINGS[problem.kind]}"
-    )
+    return f"Question: {problem.question.strip()}{options}\n\nWork it out in a few short steps. {_ending(problem.kind)}"
 
 
 def _challenge(problem: Problem, heard: Sequence[Said], own: bool) -> str:
@@ -114,13 +109,11 @@ def _challenge(problem: Problem, heard: Sequence[Said], own: bool) -> str:
     )
     who = "Other solvers have" if several else "Another solver has"
     if not own:
-        return (
-            f"{who} tried the same question.\n\n{told}\n\nCheck the steps, then answer the question yourself."
-        )
+        return f"{who} tried the same question.\n\n{told}\n\nCheck the steps, then answer the question yourself."
     return (
         f"{who} worked on the same question.\n\n{told}\n\n"
         "Somebody is mistaken, and it may be either side. Find the first step where you and "
         f"{'they' if several else 'that solver'} differ, and work that step out again from the question. "
         "Keep your answer if your steps hold; change it only if you can name the step of yours that was wrong. "
-        f"That somebody disagrees is no reason to change.\n\nReply in at most 150 words. {_ENDINGS[problem.kind]}"
+        f"That somebody disagrees is no reason to change. Be brief.\n\n{_ending(problem.kind)}"
     )

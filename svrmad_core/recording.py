@@ -215,9 +215,7 @@ def _event(line: bytes, number: int, seq: int) -> Any:
     name = raw["event"]
     if number == 1 or seq == 0:
         if name != "run_started":
-            raise RecordingError(
-                f"Line {number} should be run_started; this is not the beginning of a recording."
-            )
+            raise RecordingError(f"Line {number} should be run_started; this is not the beginning of a recording.")
         schema = raw.get("schema")
         if isinstance(schema, int) and schema > SCHEMA:
             raise RecordingError(
@@ -230,9 +228,7 @@ def _event(line: bytes, number: int, seq: int) -> Any:
         first = error.errors()[0]
         if first["type"] == "union_tag_invalid":
             shown = str(name)[:40]
-            raise RecordingError(
-                f"Line {number}: unknown event {shown!r}; it may come from a newer program."
-            ) from None
+            raise RecordingError(f"Line {number}: unknown event {shown!r}; it may come from a newer program.") from None
         where = ".".join(str(p) for p in first["loc"][1:]) or "event"
         raise RecordingError(f"Line {number} ({str(name)[:40]}): {where}: {first['msg']}.") from None
     if event.seq != seq:
@@ -378,7 +374,8 @@ def _departs(event: Any, step: Any, debate: Debate) -> str | None:
             if isinstance(step, Finish):
                 allowed.append(step.verdict)
             if not any(_same_verdict(event.verdict, v) for v in allowed):
-                return f"the verdict is {event.verdict.answer!r} ({event.verdict.reason}), but the protocol would {expected}"
+                found = f"{event.verdict.answer!r} ({event.verdict.reason})"
+                return f"the verdict is {found}, but the protocol would {expected}"
     return None
 
 

@@ -188,9 +188,7 @@ class RunStarted(EventBase):
     """The run whose initial answers were taken over."""
     note: str | None = None
 
-    model_config = ConfigDict(
-        extra="allow", allow_inf_nan=False, populate_by_name=True, serialize_by_alias=True
-    )
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False, populate_by_name=True, serialize_by_alias=True)
 
     @model_validator(mode="after")
     def _agents_are_numbered(self) -> RunStarted:

@@ -121,11 +121,7 @@ def _answered(event: Any, debate: Debate) -> Words:
     source = SIGNAL_WORDS[event.prior_signal]
     fallback = f" ({wanted} was wanted and is missing)" if event.prior_signal != wanted else ""
     if event.turn.answer is None:
-        why = (
-            "it was cut off"
-            if event.turn.finish_reason == "length"
-            else "none could be read out of its reply"
-        )
+        why = "it was cut off" if event.turn.finish_reason == "length" else "none could be read out of its reply"
         return Words(f"{event.agent} gives no answer: {why}.", detail="It takes no part in the debate.")
     alike = [n for n in debate.holders(event.belief) if n != event.agent]
     detail = f"The same answer as {_list(alike)}." if alike else "Nobody has given this answer before."
@@ -141,9 +137,7 @@ def _chosen(event: Any, before: Debate) -> Words:
     step = protocol(before.protocol).next_step(before)
     ranked = " > ".join(f"{name} {number(score)}" for name, score, _ in event.ranking[:8])
     more = " > …" if len(event.ranking) > 8 else ""
-    detail = [
-        f"{_list(event.challengers)} disagree{'s' if len(event.challengers) == 1 else ''} and rank highest"
-    ]
+    detail = [f"{_list(event.challengers)} disagree{'s' if len(event.challengers) == 1 else ''} and rank highest"]
     if isinstance(step, Choose):
         if step.left_out:
             detail.append(f"{_list(step.left_out)} disagree too, but only {len(event.challengers)} are heard")
@@ -198,9 +192,7 @@ def _next(receiver: str, debate: Debate) -> str:
         case Challenge(_, _, challengers):
             return f"Still under way in this round: {_list(challengers)}."
         case Choose():
-            return (
-                f"{_skipped(debate, ())}The round is over and {receiver} is not above τ: the debate goes on."
-            )
+            return f"{_skipped(debate, ())}The round is over and {receiver} is not above τ: the debate goes on."
         case Finish(verdict):
             return f"The round is over: {verdict.reason.replace('_', ' ')}."
     return ""
@@ -213,9 +205,7 @@ def _skipped(debate: Debate, next_up: Any) -> str:
         return ""
     mine = debate.agents[current.receiver].belief
     upto = current.challengers.index(next_up[0]) if next_up else len(current.challengers)
-    names = [
-        n for n in current.challengers[:upto] if n in current.waiting and debate.agents[n].belief == mine
-    ]
+    names = [n for n in current.challengers[:upto] if n in current.waiting and debate.agents[n].belief == mine]
     return (
         f"{_list(names)} agree{'s' if len(names) == 1 else ''} now and {'is' if len(names) == 1 else 'are'} skipped. "
         if names
@@ -230,7 +220,8 @@ def _revised(event: Any, after: Debate) -> Words:
     elif event.after == event.before:
         title = f"{event.agent} heard {heard} and kept {_belief(after, event.after)}."
     else:
-        title = f"{event.agent} heard {heard} and changed from {_belief(after, event.before)} to {_belief(after, event.after)}."
+        change = f"from {_belief(after, event.before)} to {_belief(after, event.after)}"
+        title = f"{event.agent} heard {heard} and changed {change}."
     votes = after.votes().most_common()
     count = ", ".join(f"{_belief(after, b)}: {n}" for b, n in votes[:6])
     detail = ""
@@ -255,9 +246,7 @@ def _failed(event: Any) -> Words:
 
 def _finished(event: Any, before: Debate) -> Words:
     verdict = event.verdict
-    count = ", ".join(
-        f"{_belief(before, b)}: {n}" for b, n in sorted(verdict.votes.items(), key=lambda x: -x[1])
-    )
+    count = ", ".join(f"{_belief(before, b)}: {n}" for b, n in sorted(verdict.votes.items(), key=lambda x: -x[1]))
     votes = f"votes: {count}" if count else ""
     answer = _short(verdict.answer)
     match verdict.reason:
@@ -279,14 +268,8 @@ def _finished(event: Any, before: Debate) -> Words:
             step = protocol(before.protocol).next_step(before)
             spent = SPENT_WORDS.get(step.spent or "", "") if isinstance(step, Finish) else ""
             tied = sorted(verdict.votes.values())[-2:]
-            tie = (
-                " A tie, broken by the initial answers, then score, then index."
-                if tied[:1] == tied[1:]
-                else ""
-            )
-            return Words(
-                f"Vote: {answer}.", votes, f"{spent[:1].upper()}{spent[1:]}.{tie}" if spent else tie.strip()
-            )
+            tie = " A tie, broken by the initial answers, then score, then index." if tied[:1] == tied[1:] else ""
+            return Words(f"Vote: {answer}.", votes, f"{spent[:1].upper()}{spent[1:]}.{tie}" if spent else tie.strip())
         case "stopped":
             return Words(f"Stopped by hand; the vote at that moment: {answer}.", votes)
     return Words("No answer: no agent has a readable answer.", votes)

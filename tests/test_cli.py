@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -148,9 +150,7 @@ def test_verify(cli, tmp_path):
     assert cli("verify", summary["recording"])[0] == 0
     text = load(summary["recording"]).path.read_text()
     spoiled = tmp_path / "spoiled.jsonl"
-    spoiled.write_text(
-        text.replace('"tau":0.5', '"tau":-1.0').replace('"challengers":3', '"challengers":1', 1)
-    )
+    spoiled.write_text(text.replace('"tau":0.5', '"tau":-1.0').replace('"challengers":3', '"challengers":1', 1))
     code, out, err = cli("verify", spoiled)
     assert (code, out) == (1, "")
     assert "departs at event" in err
@@ -223,5 +223,6 @@ def test_opening_a_recording_imports_no_litellm(cli):
         f"main(['show', {summary['recording']!r}]); "
         "print([m for m in ('litellm', 'sympy', 'pandas', 'streamlit', 'plotly') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -109,9 +109,7 @@ async def test_what_is_refused_with_one_sentence(recorded, spoil, says):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "data", [b"\x00\xff\xfe", b"[" * 100_000, b'{"event": "run_started"}', b"\n\n\n", b'"x"']
-)
+@pytest.mark.parametrize("data", [b"\x00\xff\xfe", b"[" * 100_000, b'{"event": "run_started"}', b"\n\n\n", b'"x"'])
 def test_hostile_bytes_are_refused(data):
     with pytest.raises(RecordingError):
         load(data)

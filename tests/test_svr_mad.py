@@ -37,9 +37,7 @@ async def test_three_retained_one_changed_is_still_not_above_tau():
 
 
 async def test_the_surest_survives_three_challengers_and_is_accepted():
-    state, events = await debate(
-        [("12", 0.9), ("15", 0.8), ("15", 0.7), ("16", 0.6), ("17", 0.5), ("12", 0.4)]
-    )
+    state, events = await debate([("12", 0.9), ("15", 0.8), ("15", 0.7), ("16", 0.6), ("17", 0.5), ("12", 0.4)])
     assert rounds(events) == [("A1", ["A2", "A3", "A4"])]
     assert heard(events) == [("A1", "A2", "retained"), ("A1", "A3", "retained"), ("A1", "A4", "retained")]
     assert verdict(events) == ("12", "accepted", "A1")
@@ -78,9 +76,7 @@ async def test_a_prior_alone_never_accepts():
 
 
 async def test_a_challenger_that_agrees_by_now_is_skipped():
-    _, events = await debate(
-        [("1", 0.9), ("2", 0.8), ("2", 0.7), ("3", 0.6)], {("A1", "A2"): "2"}, max_rounds=1
-    )
+    _, events = await debate([("1", 0.9), ("2", 0.8), ("2", 0.7), ("3", 0.6)], {("A1", "A2"): "2"}, max_rounds=1)
     # A1 took over 2 from A2, so A3 no longer disagrees
     assert rounds(events) == [("A1", ["A2", "A3", "A4"])]
     assert heard(events) == [("A1", "A2", "changed"), ("A1", "A4", "retained")]
@@ -97,9 +93,7 @@ async def test_a_void_debate_is_recorded_and_not_counted():
 
 
 async def test_only_void_debates_do_not_repeat_for_ever():
-    _, events = await debate(
-        [("1", 0.9), ("2", 0.8)], {("A1", "A2"): VOID, ("A2", "A1"): VOID}, max_rounds=50
-    )
+    _, events = await debate([("1", 0.9), ("2", 0.8)], {("A1", "A2"): VOID, ("A2", "A1"): VOID}, max_rounds=50)
     assert heard(events) == [("A1", "A2", "void"), ("A2", "A1", "void")]
     assert verdict(events) == ("1", "vote", None)
 
@@ -176,9 +170,7 @@ async def test_a_receiver_that_fails_is_not_asked_again_and_the_debate_goes_on()
 
 
 async def test_failures_within_a_parallel_round():
-    state, events = await debate(
-        [("1", 0.9), ("2", 0.8), ("3", 0.7)], {("A1", "A2"): FAILS}, round_mode="parallel"
-    )
+    state, events = await debate([("1", 0.9), ("2", 0.8), ("3", 0.7)], {("A1", "A2"): FAILS}, round_mode="parallel")
     assert ("A1", "A3", "retained") in heard(events)
     assert state.agents["A1"].debates == 1
     assert verify(events) is None

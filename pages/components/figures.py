@@ -90,9 +90,7 @@ def _ghosts(at: dict[str, Point], ink: Ink) -> go.Scatter:
         for b in names[i + 1 :]:
             x += [at[a][0], at[b][0], None]
             y += [at[a][1], at[b][1], None]
-    return go.Scatter(
-        x=x, y=y, mode="lines", name="ghosts", line={"color": ink.faint, "width": 1}, hoverinfo="skip"
-    )
+    return go.Scatter(x=x, y=y, mode="lines", name="ghosts", line={"color": ink.faint, "width": 1}, hoverinfo="skip")
 
 
 def _newest(debate: Debate) -> int:
@@ -305,9 +303,7 @@ def trails(started: RunStarted, events: Sequence[Any], upto: int) -> tuple[dict[
     return found, turns
 
 
-def score_figure(
-    started: RunStarted, events: Sequence[Any], k: int, ink: Ink, height: int = 300
-) -> go.Figure:
+def score_figure(started: RunStarted, events: Sequence[Any], k: int, ink: Ink, height: int = 300) -> go.Figure:
     """Prior against SVR: a hollow marker for each prior, a step line for each score, tau dashed.
 
     A line changes colour where its agent changes its belief; agents that have not debated stay faint.

@@ -60,15 +60,11 @@ def open_run(run_id: str) -> Recording:
         If the name is not a run's (a path, say), or there is no such run; one sentence.
     """
     if not RUN_ID.fullmatch(run_id):
-        raise RecordingError(
-            "The link does not name a run: a run's name has only letters, digits, '.', '_' and '-'."
-        )
+        raise RecordingError("The link does not name a run: a run's name has only letters, digits, '.', '_' and '-'.")
     if run_id.startswith(UPLOAD_PREFIX):
         data = _uploads().get(run_id)
         if data is None:
-            raise RecordingError(
-                "That uploaded file is no longer here: uploads are kept in memory. Upload it again."
-            )
+            raise RecordingError("That uploaded file is no longer here: uploads are kept in memory. Upload it again.")
         return _parsed(data)
     for folder in (SAMPLES, runs_folder()):
         path = folder / f"{run_id}.jsonl"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from svrmad_core import words
@@ -17,26 +17,7 @@ from svrmad_core.records import Turn
 
 from .look import colour, glyph, safe, short
 
-_CSS = """
-<style>
-.svr-head { display: flex; justify-content: space-between; gap: 24px; flex-wrap: wrap; align-items: flex-start; }
-.svr-head .what { flex: 3 1 420px; }
-.svr-head .sum { flex: 0 1 auto; text-align: right; font-size: 1rem; line-height: 1.5; }
-.svr-head .sum b { font-size: 1.3rem; }
-.svr-head .small, .svr-say .small, .svr-words .small { opacity: .72; font-size: .95rem; }
-.svr-head .q { font-size: 1.75rem; line-height: 1.25; font-weight: 700; margin: .1rem 0 .2rem; overflow-wrap: anywhere; }
-.svr-head .q.long { font-size: 1.2rem; font-weight: 600; max-height: 11rem; overflow-y: auto; white-space: pre-wrap; }
-.svr-sim { background: #D55E00; color: #fff; font-weight: 700; padding: 1px 8px; border-radius: 6px; opacity: 1; }
-.svr-legend { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 1.05rem; }
-.svr-words { border: 1px solid var(--st-border-color, rgba(128,128,128,.3)); border-radius: 10px; padding: 12px 18px;
-  background: var(--st-secondary-background-color, rgba(128,128,128,.08)); }
-.svr-words .t { font-size: 1.25rem; font-weight: 700; overflow-wrap: anywhere; }
-.svr-words .f { font-size: 1.15rem; margin: 4px 0; overflow-wrap: anywhere; }
-.svr-say { border-left: 5px solid; padding: 2px 0 2px 16px; margin-bottom: 8px; }
-.svr-say pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: 1.05rem; line-height: 1.5; margin: 4px 0; padding: 0;
-  background: none; border: 0; color: inherit; max-height: 30rem; overflow-y: auto; }
-</style>
-"""
+_CSS = f"<style>{(Path(__file__).parent / 'story.css').read_text(encoding='utf-8')}</style>"
 
 
 def head(debate: Debate, totals: Any, ghost: RunInfo | None) -> None:
@@ -124,7 +105,8 @@ def said(events: list[Any], k: int) -> None:
     with st.expander("The exact messages sent"):
         for message in messages_for(before, ask, number):
             st.html(
-                f'<div class="svr-say"><div class="small">{message["role"]}</div><pre>{safe(message["content"])}</pre></div>'
+                f'<div class="svr-say"><div class="small">{message["role"]}</div>'
+                f"<pre>{safe(message['content'])}</pre></div>"
             )
 
 
@@ -145,51 +127,36 @@ def _speech(who: str, reply: str, belief: int | None, turn: Turn | None) -> None
     facts = ""
     if turn is not None:
         tokens = (
-            f"{turn.prompt_tokens} + {turn.completion_tokens} tokens"
-            if turn.tokens is not None
-            else "usage unknown"
+            f"{turn.prompt_tokens} + {turn.completion_tokens} tokens" if turn.tokens is not None else "usage unknown"
         )
         cost = "cost unknown" if turn.cost is None else f"{turn.cost:.5f} USD"
         sure = f" · stated confidence {turn.confidence:.0%}" if turn.confidence is not None else ""
         signals = f" · perplexity {turn.signals.perplexity:.2f}" if turn.signals else ""
         cut = f" · finish: {safe(turn.finish_reason)}" if turn.finish_reason not in (None, "stop") else ""
         facts = f'<div class="small">{tokens} · {turn.latency:.1f} s · {cost}{sure}{signals}{cut}</div>'
-    body = (
-        f"<pre>{safe(reply.strip())}</pre>"
-        if reply.strip()
-        else '<pre style="opacity:.7">(an empty reply)</pre>'
-    )
+    body = f"<pre>{safe(reply.strip())}</pre>" if reply.strip() else '<pre style="opacity:.7">(an empty reply)</pre>'
     st.html(
-        f'<div class="svr-say" style="border-color:{colour(belief)}"><div class="small">{safe(who)}</div>{body}{facts}</div>'
+        f'<div class="svr-say" style="border-color:{colour(belief)}">'
+        f'<div class="small">{safe(who)}</div>{body}{facts}</div>'
     )
 
 
 def agents_table(debate: Debate) -> None:
     """The facts of the picture as a table."""
-    rows = [
-        {
-            "agent": s.name,
-            "answer": s.answer,
-            "first answer": s.turns[0][1].answer if s.turns else None,
-            "prior": s.prior if s.turns else None,
-            "from": s.prior_signal,
-            "D": s.debates,
-            "r": s.retained,
-            "c": s.changed,
-            "void": s.void,
-            "SVR": s.svr,
-            "failed": s.failure.message if s.failure else None,
-        }
-        for s in debate.agents.values()
-    ]
-    frame = pd.DataFrame(rows)
-    if not any(r["failed"] for r in rows):
-        frame = frame.drop(columns="failed")
-    st.dataframe(
-        frame,
-        hide_index=True,
-        column_config={c: st.column_config.NumberColumn(format="%.2f") for c in ("prior", "SVR")},
-    )
+    columns = ("agent", "answer", "first answer", "prior", "from", "D", "r", "c", "void", "SVR", "failed")
+    head = "".join(f'<th scope="col">{c}</th>' for c in columns)
+    body = []
+    for s in debate.agents.values():
+        first = s.turns[0][1].answer if s.turns else None
+        prior = words.number(s.prior) if s.turns else "–"
+        svr = words.number(s.svr) if s.svr is not None else "–"
+        cells = (
+            *(short(s.answer, 80), short(first, 80), prior, s.prior_signal or "–"),
+            *(s.debates, s.retained, s.changed, s.void, svr, s.failure.message if s.failure else "–"),
+        )
+        row = "".join(f"<td>{safe(c)}</td>" for c in cells)
+        body.append(f'<tr><th scope="row">{s.name}</th>{row}</tr>')
+    st.html(f'<table class="svr-table"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>')
 
 
 def reference(debate: Debate) -> None:
@@ -197,6 +164,4 @@ def reference(debate: Debate) -> None:
     if debate.problem.reference is None:
         return
     if st.toggle("Reveal the reference answer", key="reveal"):
-        st.html(
-            f'<div class="svr-legend"><span>reference answer: <b>{safe(debate.problem.reference)}</b></span></div>'
-        )
+        st.html(f'<div class="svr-legend"><span>reference answer: <b>{safe(debate.problem.reference)}</b></span></div>')

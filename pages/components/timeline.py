@@ -62,13 +62,7 @@ def blocks(events: Sequence[Any], debate: Debate) -> list[dict[str, Any]]:
                 mark = {True: "retained", False: "changed", None: "void"}[event.retained]
                 tick |= {"mark": mark, "title": f"{event.receiver} hears {event.challenger}: {mark}"}
             case "revised":
-                mark = (
-                    "void"
-                    if event.after is None
-                    else "retained"
-                    if event.after == event.before
-                    else "changed"
-                )
+                mark = "void" if event.after is None else "retained" if event.after == event.before else "changed"
                 tick |= {"mark": mark, "title": f"{event.agent} replies anew: {mark}"}
             case "turn_failed":
                 tick |= {"mark": "failed", "title": f"{event.agent} fails: {event.kind}"}
@@ -88,9 +82,7 @@ def verdict_block(debate: Debate, last: int) -> dict[str, Any]:
     return {"k": last, "text": text, "colour": fill, "ink": text_on(fill)}
 
 
-def timeline(
-    events: Sequence[Any], debate: Debate, k: int, hide_later: bool, on_step: Callable[[int], None]
-) -> None:
+def timeline(events: Sequence[Any], debate: Debate, k: int, hide_later: bool, on_step: Callable[[int], None]) -> None:
     """Draw the timeline with its cursor after step ``k`` and call ``on_step`` when the user moves it."""
     key = "timeline"
 

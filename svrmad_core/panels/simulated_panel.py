@@ -104,9 +104,7 @@ class SimulatedPanel:
             reply=reply,
             answer=answer,
             confidence=confidence,
-            signals=Signals(
-                min_logprob=mean * 6, mean_logprob=mean, perplexity=2.718281828**-mean, tokens=120
-            ),
+            signals=Signals(min_logprob=mean * 6, mean_logprob=mean, perplexity=2.718281828**-mean, tokens=120),
             prompt_tokens=150 + (replies + sum(len(s.reply) for s in heard)) * 2,
             completion_tokens=120 + chance.randrange(80),
             cost=0.0,

@@ -103,6 +103,4 @@ def verdict(debate: Debate, reason: Reason, belief: int | None, agent: str | Non
         return Verdict(answer=None, belief=None, reason=reason)
     speaker = agent or debate.holders(belief)[0]
     answer = debate.agents[speaker].answer
-    return Verdict(
-        answer=answer, belief=belief, reason=reason, agent=agent, votes=dict(sorted(debate.votes().items()))
-    )
+    return Verdict(answer=answer, belief=belief, reason=reason, agent=agent, votes=dict(sorted(debate.votes().items())))

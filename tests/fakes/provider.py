@@ -320,7 +320,7 @@ def _completion(
         choice["logprobs"] = logprobs
     elif body.get("logprobs"):
         choice["logprobs"] = {"content": _logprobs(body, text)}
-    prompt = sum(len(_text(m)) for m in body.get("messages") or []) // 4
+    prompt = 1 + sum(len(_text(m)) for m in body.get("messages") or []) // 4
     written = len(_tokens(text))
     if usage == "counted":
         usage = _usage(prompt, written)
@@ -394,33 +394,28 @@ def _drop(h: _Handler, body: Body, call: int) -> None:
     h.close_connection = True
 
 
-def _echo_key(h: _Handler, body: Body, call: int) -> None:
-    given = h.headers.get("authorization", "")
-    h.send(
-        401,
-        _error(f"Incorrect API key provided: {given.removeprefix('Bearer ')} ({given})", "invalid_api_key"),
-    )
+def _echo_key(status: int) -> Behaviour:
+    """Repeats the key it was sent, as some providers do."""
+
+    def behave(h: _Handler, body: Body, call: int) -> None:
+        given = h.headers.get("authorization", "")
+        key = given.removeprefix("Bearer ")
+        h.send(status, _error(f"Incorrect API key provided: {key} ({given})", "invalid_api_key"))
+
+    return behave
 
 
 _BUSY = _error("Rate limit reached, slow down", "rate_limit_exceeded", "requests")
-_QUOTA = _error(
-    "You exceeded your current quota, check your billing", "insufficient_quota", "insufficient_quota"
-)
+_QUOTA = _error("You exceeded your current quota, check your billing", "insufficient_quota", "insufficient_quota")
 _DOWN = _error("The server is overloaded", "server_error", "server_error")
-_LONG = _error(
-    "This model's maximum context length is 8192 tokens", "context_length_exceeded", param="messages"
-)
+_LONG = _error("This model's maximum context length is 8192 tokens", "context_length_exceeded", param="messages")
 _FILTERED = _error("Rejected as a result of our safety system", "content_policy_violation")
 
 BEHAVIOURS: dict[str, Behaviour] = {
     "fake-ok": _ok,
-    "fake-400": _fails(
-        400, _error("the messages are wrong\nin many ways", "invalid_value", param="messages")
-    ),
+    "fake-400": _fails(400, _error("the messages are wrong\nin many ways", "invalid_value", param="messages")),
     "fake-401": _fails(401, _error("Incorrect API key provided", "invalid_api_key")),
-    "fake-402": _fails(
-        402, _error("Insufficient credits, add more", "insufficient_credits", "payment_required")
-    ),
+    "fake-402": _fails(402, _error("Insufficient credits, add more", "insufficient_credits", "payment_required")),
     "fake-403": _fails(403, _error("This key may not use that model", "forbidden", "permission_error")),
     "fake-404": _fails(404, _error("The model fake-404 does not exist", "model_not_found")),
     "fake-429": _fails(429, _BUSY),
@@ -430,6 +425,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fake-500-once": _fails(500, _DOWN, times=1),
     "fake-502": _fails(502, b"<html>Bad gateway</html>"),
     "fake-503": _fails(503, _DOWN),
+    "fake-504": _fails(504, _DOWN),
     "fake-hang": _hang,
     "fake-slow-headers": _slow_headers,
     "fake-drop": _drop,
@@ -443,9 +439,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fake-empty-length": _answers(content="", finish="length"),
     "fake-filter": _answers(content=None, finish="content_filter"),
     "fake-filter-400": _fails(400, _FILTERED),
-    "fake-reasoning": _answers(
-        content=None, finish="length", reasoning="Let me think about it.", usage=_usage(0, 0)
-    ),
+    "fake-reasoning": _answers(content=None, finish="length", reasoning="Let me think about it.", usage=_usage(0, 0)),
     "fake-parts": _answers(
         content=[{"type": "text", "text": "Answer: \\boxed{5}\n"}, {"type": "text", "text": "Confidence: 70"}]
     ),
@@ -457,7 +451,10 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fake-zero-usage": _answers(usage=_usage(0, 0)),
     "fake-no-usage": _answers(usage=None),
     "fake-context": _fails(400, _LONG),
-    "fake-echo-key": _echo_key,
+    "fake-echo-key": _echo_key(401),
+    "fake-echo-key-400": _echo_key(400),
+    "fake-echo-key-403": _echo_key(403),
+    "fake-echo-key-500": _echo_key(500),
     "fake-huge": _answers(content="x" * HUGE),
 }
 """Model name -> how it behaves; ``call`` counts the calls that named the model, from 1."""
