@@ -234,13 +234,12 @@ def _depth(text: str) -> int:
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
 _PLAIN = re.compile(_DIGITS)
 _SCIENTIFIC = re.compile(
-    rf"({_DIGITS})\s*(?:[eE]([+-]?\d{{1,4}})|(?:\\times|\\cdot|\*)\s*10\s*\^\s*\{{?\s*([+-]?\d{{1,4}})\s*\}}?)"
+    rf"({_DIGITS})\s*(?:[eE]([+-]?\d{{1,4}})|"
+    r"(?:\\times|\\cdot|\*)\s*10\s*\^\s*\{?\s*([+-]?\d{1,4})\s*\}?)"
 )
 _POWER = re.compile(r"(\d{1,30})\s*\^\s*(?:\{\s*(-?\d{1,6})\s*\}|(-?\d{1,6}))")
-_MIXED = re.compile(
-    r"(\d{1,30})\s+(\d{1,30})\s*/\s*(\d{1,30})|"
-    r"(\d{1,30})\s*\\frac\s*(?:\{\s*(\d{1,30})\s*\}|(\d))\s*(?:\{\s*(\d{1,30})\s*\}|(\d))"
-)
+_HALF = r"(?:\{\s*(\d{1,30})\s*\}|(\d))"
+_MIXED = re.compile(rf"(\d{{1,30}})\s+(\d{{1,30}})\s*/\s*(\d{{1,30}})|(\d{{1,30}})\s*\\frac\s*{_HALF}\s*{_HALF}")
 _SHORT_FRACTION = re.compile(r"\\frac\s*(\d)\s*(\d)")
 
 
