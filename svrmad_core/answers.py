@@ -8,16 +8,21 @@ in a worker process that is killed when it takes too long (``answers_worker``).
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from . import answers_math
-from .answers_pool import algebra_agrees, warm_up
+from .answers_pool import SECONDS, algebra_agrees, ready, warm_up
 
 MAX_REPLY = 200_000
 MAX_ANSWER = 2_000
+MAX_BOXES = 40
+"""Boxes looked at, the last ones."""
+DECIDE_SECONDS = 1.8
+"""All the algebra of one comparison."""
 
 
 class ReadReply(NamedTuple):
@@ -54,41 +59,44 @@ def read_reply(text: str | None, kind: str = "math", choices: Sequence[str] = ()
     if not text:
         return ReadReply(None, None)
     body = _without_thoughts(text[-MAX_REPLY:])
-    answer = _last_answer(body)
+    answer = _last_answer(body, kind)
     if answer is not None and (len(answer) > MAX_ANSWER or _is_placeholder(answer)):
         answer = None
     if answer is not None and kind == "choice":
         answer = _letter_of(answer, choices)
+    if answer is not None and kind == "text":
+        answer = _WHOLE_TEXT.sub(r"\1", answer)
     return ReadReply(answer or None, _confidence(body))
 
 
 def _without_thoughts(text: str) -> str:
-    """Leave out what a reasoning model thought aloud; thoughts that never end leave nothing."""
-    text = re.sub(r"<think>.*?</think>", "", text, flags=re.S | re.I)
-    opened = re.search(r"<think>", text, flags=re.I)
-    return text[: opened.start()] if opened else re.sub(r"^.*?</think>", "", text, flags=re.S | re.I)
+    """Leave out what a reasoning model thought aloud; thoughts that never end leave nothing after them."""
+    return text.rpartition("</think>")[2].partition("<think>")[0]
 
 
 _LABEL = re.compile(
-    r"(?:^|[\n.;:!*#_>\-✅🎯—])[ \t*_#>`✅🎯]*"
+    r"(?:^|[\n.;:!*#_>\-✅🎯—])[ \t*_#>`✅🎯]{0,12}"
     r"(?:(?:so|thus|therefore|hence)\W{1,3})?(?:(?:the|my|final|correct)[ \t]{1,3}){0,3}"
     r"answer[*_`]{0,3}[ \t]{0,3}(?:(?:is|=)(?![a-z])[ \t]{0,3}[:：]?|[:：])[*_`]{0,3}",
     re.I,
 )
 # a label that stands alone on its line, as in "### Final Answer"
-_BARE_LABEL = re.compile(r"^[ \t*_#>`✅🎯]*(?:the )?(?:final )?answer[ \t*_`:：]*$", re.I | re.M)
+_BARE_LABEL = re.compile(r"^[ \t*_#>`✅🎯]{0,12}(?:the )?(?:final )?answer[ \t*_`:：]{0,12}$", re.I | re.M)
 _BOX = re.compile(r"\\(?:boxed|fbox)[ \t]{0,3}\{")
+_BRACE = re.compile(r"\\(?:boxed|fbox)[ \t]{0,3}\{|\\.|[{}]", re.S)
+_WHOLE_TEXT = re.compile(r"^\\(?:text|mathrm|textbf|mathbf)\{([^{}]*)\}$")
+_CONFIDENCE_BEFORE = re.compile(r"confidence[^\n\d]{0,20}$", re.I)
 _JOINT = re.compile(r"[\s,;$&]*(?:and|or|\\text\{ ?(?:and|or) ?\}|\\quad)?[\s,;$&]*", re.I)
 
 
-def _last_answer(text: str) -> str | None:
+def _last_answer(text: str, kind: str) -> str | None:
     boxes = _boxes(text)
     box_at = boxes[-1][0] if boxes else -1
     labels = [m.end() for m in _LABEL.finditer(text)] + [m.end() for m in _BARE_LABEL.finditer(text)]
     for label in sorted(labels, reverse=True):
         if label <= box_at:
             break
-        found = _line_after(text, label)
+        found = _line_after(text, label, kind)
         if found is not None:
             return found
     return _joined(text, boxes) if boxes else None
@@ -96,20 +104,22 @@ def _last_answer(text: str) -> str | None:
 
 def _boxes(text: str) -> list[tuple[int, int, str]]:
     """(start, end, content) of every closed box, in order."""
-    found = []
-    for match in _BOX.finditer(text):
-        depth = 1
-        i = match.end()
-        while i < len(text) and depth:
-            if text[i] == "\\":
-                i += 1
-            else:
-                depth += {"{": 1, "}": -1}.get(text[i], 0)
-            i += 1
-            if i - match.end() > MAX_ANSWER + 2:
-                break
-        if depth == 0:
-            found.append((match.start(), i, text[match.end() : i - 1].strip()))
+    found: list[tuple[int, int, str]] = []
+    # one pass with a stack: thousands of boxes that never close must not cost a scan each
+    opened: list[re.Match[str]] = []
+    for match in _BRACE.finditer(text):
+        if match[0].endswith("{") and match[0] != "\\{":
+            opened.append(match)
+        elif match[0] == "}" and opened:
+            begun = opened.pop()
+            about_confidence = _CONFIDENCE_BEFORE.search(text[max(0, begun.start() - 40) : begun.start()])
+            if len(begun[0]) > 1 and not about_confidence:
+                content = text[begun.end() : match.start()].strip()
+                while found and found[-1][0] > begun.start():
+                    inner = found.pop()
+                    # a box that holds only a box
+                    content = inner[2] if content == text[inner[0] : inner[1]] else content
+                found.append((begun.start(), match.end(), content))
     return found
 
 
@@ -127,16 +137,41 @@ def _joined(text: str, boxes: list[tuple[int, int, str]]) -> str | None:
     return _tidy(", ".join(parts)) if all(parts) else None
 
 
-def _line_after(text: str, at: int) -> str | None:
+def _line_after(text: str, at: int, kind: str) -> str | None:
     """What stands after a label: the rest of its line, or the next line that holds something."""
-    for line in text[at : at + 4 * MAX_ANSWER].split("\n")[:3]:
-        if "\\boxed" in line or "\\fbox" in line:
+    said = text[:at].rstrip("*_` ").lower().endswith("is")
+    for number, line in enumerate(text[at : at + 4 * MAX_ANSWER].split("\n")[:5]):
+        if line.strip() in ("", "$$", "\\["):
+            continue
+        # the confidence may stand on the same line
+        line, *sure = re.split(r"confidence", line, maxsplit=1, flags=re.I)
+        line = line.rstrip("(,;[| ") if sure else line
+        if _BOX.search(line):
             # a box that was not closed, else it would have been found
             return None
+        if number:
+            line = line.lstrip("> ")
+        line = _LABEL_AGAIN.sub("", line)
+        if said and _ABOUT_IT.match(line):
+            return None
+        if kind != "text":
+            line = _REASON.split(line, maxsplit=1)[0]
         found = _tidy(line)
-        if found:
-            return None if _CONFIDENCE.match(line.strip("*_ ")) else found
+        if found or sure:
+            return found or None
     return None
+
+
+_LABEL_AGAIN = re.compile(
+    r"^[\s*_]{0,4}(?:the )?(?:(?:final|correct) )?answer (?:is)?[ \t:]{0,3}|^\s?(?:therefore|thus|then|indeed)\b,? ",
+    re.I,
+)
+# "the answer is correct because ..." speaks about an answer and gives none
+_ABOUT_IT = re.compile(
+    r"[\s*_]*(?:not|correct|incorrect|wrong|right|consistent|clear|obvious|unclear|valid|confirmed|found|obtained)\b\W*\w",
+    re.I,
+)
+_REASON = re.compile(r",? (?:because|since) |\. (?=[A-Z][a-z']* )|\. (?=I )")
 
 
 _EDGES = "*_`~✅🎯 \t"
@@ -174,8 +209,8 @@ def _is_placeholder(answer: str) -> bool:
 
 
 _CONFIDENCE = re.compile(
-    r"confidence(?:[ \t]{0,3}(?:level|score|is|=)){0,2}[*_`]{0,3}[ \t]{0,3}[:：=]?[*_`$ \t]{0,6}"
-    r"(\d{1,6}(?:\.\d{1,6})?)[ \t]{0,2}(\\?%|/[ \t]{0,2}100?\b|percent)?",
+    r"confidence(?:[ \t]{0,3}(?:level|score|is|=)){0,2}(?:[ \t]?\([^()\n]{1,20}\))?[*_`]{0,3}[ \t]{0,3}[:：=]?"
+    r"[*_`$~≈ \t]{0,6}(?:\\boxed\{)?(\d{1,6}(?:\.\d{1,6})?)[ \t]{0,2}(\\?%|/[ \t]{0,2}100?\b|percent)?",
     re.I,
 )
 
@@ -201,6 +236,12 @@ _LETTER = re.compile(
 )
 
 
+# "B and C" names no one letter
+_SECOND_LETTER = re.compile(
+    r"[\s)*_$}]*(?:,|;|&|/|\band\b|\bor\b)+(?: and| or)?[\s(*_$]*[A-Za-z]\b[^A-Za-z]*(?:(?:and|or)?\W*[A-Z]\b)*\W*"
+)
+
+
 def _letter(answer: str) -> str | None:
     """The letter that an answer to a choice begins with: (B), B., B) 12, \\text{B}, option b."""
     text = unicodedata.normalize("NFKC", answer).strip()
@@ -208,6 +249,8 @@ def _letter(answer: str) -> str | None:
     if match is None:
         return None
     letter, rest = match[1], text[match.end() :].strip(" )]}*_$.:")
+    if _SECOND_LETTER.fullmatch(text[match.end() - 1 :].lstrip(letter)):
+        return None
     # "a red one" and "I think so" begin with a word of one letter
     if rest and letter in "aAI" and text[match.end() - 1 : match.end()].isspace() and rest[0].islower():
         return None
@@ -282,7 +325,14 @@ def _fast(a: str, b: str) -> bool | None:
 
 @lru_cache(maxsize=4096)
 def _slow(a: str, b: str) -> bool:
-    return bool(answers_math.same(a, b, algebra_agrees))
+    ready()
+    deadline = time.monotonic() + DECIDE_SECONDS
+
+    def decide(x: str, y: str) -> bool:
+        left = min(deadline - time.monotonic(), SECONDS)
+        return left > 0 and algebra_agrees(x, y, left)
+
+    return bool(answers_math.same(a, b, decide))
 
 
 __all__ = ["ReadReply", "read_reply", "same_answer", "same_answer_fast", "same_text", "warm_up"]

@@ -14,6 +14,7 @@ from fractions import Fraction
 MAX_LENGTH = 1_000
 MAX_DEPTH = 40
 MAX_BITS = 20_000
+MAX_ELEMENTS = 40
 
 Decide = Callable[[str, str], bool] | None
 
@@ -33,8 +34,8 @@ def same(a: str, b: str, decide: Decide) -> bool | None:
     bool or None
         None only if ``decide`` is None and would be needed.
     """
-    if len(a) > 20 * MAX_LENGTH or len(b) > 20 * MAX_LENGTH:
-        return a == b
+    if max(len(a), len(b)) > 2 * MAX_LENGTH:
+        return _bare(unicodedata.normalize("NFKC", a)) == _bare(unicodedata.normalize("NFKC", b))
     a, b = clean(a), clean(b)
     if _bare(a) == _bare(b):
         return True
@@ -48,6 +49,10 @@ def _same(a: str, b: str, decide: Decide) -> bool | None:
         return True
     if not a or not b:
         return False
+    named = _LEFT_SIDE.match(a), _LEFT_SIDE.match(b)
+    if named[0] and named[1] and "=" not in (a + b)[named[0].end() : len(a)] + b[named[1].end() :]:
+        same_name = named[0][1] == named[1][1]
+        return same_name and _same(a[named[0].end() :].strip(), b[named[1].end() :].strip(), decide)
     first, second = elements(a), elements(b)
     if first is not None or second is not None:
         first, second = first or [a], second or [b]
@@ -86,6 +91,8 @@ def _all(results: object) -> bool | None:
 
 def _match(first: list[str], second: list[str], decide: Decide) -> bool | None:
     """One-to-one: each element of one list is the same as one of the other."""
+    if len(first) > MAX_ELEMENTS:
+        return sorted(map(_bare, first)) == sorted(map(_bare, second))
     left, unsure = list(second), False
     for x in first:
         results = [_same(x, y, decide) for y in left]
@@ -106,9 +113,12 @@ _WRAPPERS = ("boxed", "fbox", "mathrm", "mathbf", "textbf", "mathit", "operatorn
 
 def clean(text: str) -> str:
     """One spelling for what LaTeX and Unicode write in many ways; keeps words and order."""
-    text = unicodedata.normalize("NFKC", _fractions_apart(text)).strip()
+    text = " ".join(unicodedata.normalize("NFKC", _digits_apart(text)).replace("⁄", "/").strip("* `").split())
+    # a row's end in a matrix must not read as a space
+    text = text.replace("\\\\", "\0")
     for old, new in _SPELLINGS:
         text = text.replace(old, new)
+    text = re.sub(r"\s*\0\s*", lambda _: "\\\\", text)
     text = re.sub(r"(?<=\d),\\?\s?(?=\d{3}(?!\d))(?=\d{3})", lambda m: "," if m[0] == "," else m[0], text)
     for name in ("boxed", "fbox"):
         text = _unwrap(text, name)
@@ -117,7 +127,7 @@ def clean(text: str) -> str:
     text = re.sub(r"(?<![A-Za-z\\])(?:the )?(?:final )?answer is:? ", "", text, flags=re.I)
     while len(text) > 1 and text[-1] in ".。,;" and not text.endswith("\\,"):
         text = text[:-1].strip()
-    return _drop_left_side(text)
+    return _drop_left_side(_SET_BUILDER.sub(r"\1", text))
 
 
 _SPELLINGS = (
@@ -156,12 +166,19 @@ _SPELLINGS = (
     ("^{\\circ}", "°"),
     ("^\\circ", "°"),
     ("**", "^"),
+    ("\\varnothing", "\\emptyset"),
+    ("≠", "\\ne "),
+    ("\\neq", "\\ne"),
+    ("∪", "\\cup "),
+    ("∈", "\\in "),
 )
 
 
-def _fractions_apart(text: str) -> str:
-    """½ after a digit is a mixed number: keep the two apart before NFKC writes 1⁄2."""
-    return re.sub(r"(?<=\d)(?=[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])", " ", text).replace("⁄", "/") if text else text
+def _digits_apart(text: str) -> str:
+    """What NFKC would run together: 2½ is a mixed number, x² a power, √12 a root."""
+    text = re.sub(r"(?<=\d)(?=[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])", " ", text)
+    text = re.sub(r"√\s*(\d{1,40}|[A-Za-z])", r"\\sqrt{\1}", text)
+    return re.sub(r"[⁰¹²³⁴-⁹⁺⁻ⁿ]+", lambda m: "^{" + unicodedata.normalize("NFKC", m[0]) + "}", text)
 
 
 def _unwrap(text: str, name: str) -> str:
@@ -197,6 +214,7 @@ def _strip_dollars(text: str) -> str:
     return text.replace("$", " ").replace("dollars_sign", "$").strip()
 
 
+_SET_BUILDER = re.compile(r"^\\\{\s*[A-Za-z]\s*(?:\\mid|:|\|)\s*(.+?)\s*\\\}$")
 _LEFT_SIDE = re.compile(r"\s*([A-Za-z](?:_\{?\w\}?)?|[a-zA-Z]\([a-z]\))\s*(?:=|\\equals)\s*(?!=)")
 
 
@@ -207,9 +225,9 @@ def _drop_left_side(text: str) -> str:
         return text
     rest = text[match.end() :]
     name = match[1]
-    if not rest.strip() or ("=" in rest and "," not in rest and " or " not in rest and " and " not in rest):
+    if not rest.strip() or "=" in rest:
         return text
-    if len(name) == 1 and re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", rest) and "=" not in rest:
+    if len(name) == 1 and re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", rest):
         return text
     return rest.strip()
 
@@ -240,6 +258,7 @@ _SCIENTIFIC = re.compile(
 _POWER = re.compile(r"(\d{1,30})\s*\^\s*(?:\{\s*(-?\d{1,6})\s*\}|(-?\d{1,6}))")
 _HALF = r"(?:\{\s*(\d{1,30})\s*\}|(\d))"
 _MIXED = re.compile(rf"(\d{{1,30}})\s+(\d{{1,30}})\s*/\s*(\d{{1,30}})|(\d{{1,30}})\s*\\frac\s*{_HALF}\s*{_HALF}")
+_REPEATING = re.compile(r"(\d{0,30})\.(\d{0,30})\\(?:overline|bar|dot)\s*\{?\s*(\d{1,30})\s*\}?")
 _SHORT_FRACTION = re.compile(r"\\frac\s*(\d)\s*(\d)")
 
 
@@ -255,6 +274,10 @@ def value(text: str, depth: int = 0) -> Fraction | None:
         return value(text[1:-1], depth + 1)
     if text[0] == "(" and text[-1] == ")" and text.count("(") == 1:
         return value(text[1:-1], depth + 1)
+    if match := _REPEATING.fullmatch(text):
+        whole, still, repeated = match.groups()
+        tail = Fraction(int(repeated), (10 ** len(repeated) - 1) * 10 ** len(still))
+        return Fraction(f"{whole or 0}.{still or 0}") + tail
     if _PLAIN.fullmatch(text):
         return Fraction(text.replace(",", ""))
     if match := _SCIENTIFIC.fullmatch(text):
@@ -329,7 +352,15 @@ _UNIT_NAMES = {
     "kph": "km/h",
 }
 _TAIL = re.compile(
-    r"(?P<text>\\text\s*\{[^{}]{1,40}\}(?:\^\{?[23]\}?)?)|(?P<sign>[$€£¢°])|(?P<word>(?<=[\s\d}])[A-Za-z][A-Za-z /]{0,40}(?:\^\{?[23]\}?)?)"
+    r"(?P<text>\\text\s*\{[^{}]{1,40}\}(?:\^\{?[23]\}?)?)|(?P<sign>[$€£¢°])|"
+    r"(?P<word>(?<=[\s\d}])[A-Za-z][A-Za-z /]{0,40}(?:\^\{?[23]\}?)?)"
+)
+
+
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SCALED = re.compile(
+    r"([$€£]?)([\d.,/ ]{1,40})(?:\\text\s*\{\s*)?(thousand|million|billion|trillion)\b\s*\}?([A-Za-z ]{0,40})",
+    re.I,
 )
 
 
@@ -341,6 +372,10 @@ def quantity(text: str) -> tuple[Fraction, str] | None:
     sign = ""
     if text.startswith(("-", "+")):
         sign, text = text[0], text[1:].strip()
+    if match := _SCALED.fullmatch(text):
+        amount, named = value(sign + match[2].strip()), match[4].strip()
+        unit = _unit(match[1] or named) if match[1] or named else ""
+        return None if amount is None or unit is None else (amount * _SCALES[match[3].lower()], unit)
     if text[:1] in ("$", "€", "£"):
         amount = value(sign + text[1:].strip())
         return None if amount is None else (amount, _unit(text[0]))
@@ -394,7 +429,11 @@ def elements(text: str) -> list[str] | None:
         text = text[2:-2].strip()
     if value(text) is not None or quantity(text) is not None:
         return [text] if braced else None
-    parts = [_drop_left_side(p) for p in _split(text)]
+    parts = _split(text)
+    named = [match[1] for part in parts if (match := _LEFT_SIDE.match(part))]
+    if len(set(named)) <= 1:
+        # x=1, y=2 is not x=2, y=1: names are dropped only where there is one
+        parts = [_drop_left_side(p) for p in parts]
     if len(parts) == 1:
         plus_minus = _plus_minus(parts[0])
         return plus_minus or (parts if braced else None)
@@ -449,6 +488,8 @@ _CHAIN = re.compile(
     r"^([^<>=]+?)\s*(<|\\le(?![a-z])|<=)\s*([A-Za-z]|[a-zA-Z]\([a-z]\))\s*(<|\\le(?![a-z])|<=)\s*([^<>=]+)$"
 )
 _CHAIN_BACK = re.compile(r"^([^<>=]+?)\s*(>|\\ge(?![a-z])|>=)\s*([A-Za-z])\s*(>|\\ge(?![a-z])|>=)\s*([^<>=]+)$")
+_ONE_SIDE_BACK = re.compile(r"^([^<>=,]+?)\s*(<=|>=|<|>|\\le(?![a-z])|\\ge(?![a-z]))\s*([A-Za-z])$")
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "\\le": "\\ge", "\\ge": "\\le"}
 _ONE_SIDE = re.compile(r"^([A-Za-z])\s*(<=|>=|<|>|\\le(?![a-z])|\\ge(?![a-z]))\s*([^<>=]+)$")
 _MEMBER = re.compile(r"^[A-Za-z]\s*\\in\s*")
 
@@ -462,6 +503,8 @@ def interval(text: str) -> tuple[str, list[str]] | None:
     if match := _CHAIN_BACK.match(text):
         high, left, _, right, low = match.groups()
         return ("(" if right == ">" else "[") + (")" if left == ">" else "]"), [low.strip(), high.strip()]
+    if (match := _ONE_SIDE_BACK.match(text)) and not re.fullmatch(r"[A-Za-z]", match[1]):
+        text = f"{match[3]} {_MIRRORED[match[2]]} {match[1]}"
     if match := _ONE_SIDE.match(text):
         _, sign, end = match.groups()
         ends = ["-\\infty", end.strip()] if sign in ("<", "<=", "\\le") else [end.strip(), "\\infty"]
@@ -490,7 +533,7 @@ _FUNCTIONS = frozenset(
     r"""sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log exp max min gcd lcm mod sqrt floor ceil det
     deg dim lim sup inf frac""".split()  # noqa: SIM905 - a list of forty strings is harder to read
 )
-_WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}(?![A-Za-z])|(?<![A-Za-z\\])(?:is|if|or|no|of|in|to)(?![A-Za-z])")
+_WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}(?![A-Za-z])|(?<![A-Za-z\\])(?:is|if|or|[Nn]o|of|in|to)(?![A-Za-z])")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
 
@@ -511,9 +554,33 @@ _LARGE_FACTORIAL = re.compile(r"\d{4,}\s*[)}]?\s*!|![\s)}]*!")
 _LARGE_CHOICE = re.compile(r"\\[dt]?binom\s*\{\s*(?:\d{5,}|\d+\s*\^)|\\[dt]?binom\s*\d\s*\d{5,}")
 
 
+_HUGE_RANGE = re.compile(r"\\(?:sum|prod)\s*(?:\\limits\s*)?(?:_[^^]{0,60})?\^\s*\{?\s*(?:\d{5,}|\d+\s*\^)")
+_POWER_FACTORIAL = re.compile(r"\^\s*\{?\s*\d+\s*[)}]{0,3}\s*!|!\s*[)}]{0,3}\s*\^\s*\{?\s*\d{2,}")
+
+
+def _exponents(text: str) -> list[str]:
+    """What stands in braces or brackets after each sign of a power."""
+    found = []
+    for match in re.finditer(r"\^\s*([{(])", text):
+        depth, at = 1, match.end()
+        while at < len(text) and depth:
+            depth += (text[at] in "{(") - (text[at] in ")}")
+            at += 1
+        found.append(text[match.end() : at])
+    return found
+
+
+def _tall(exponent: str) -> bool:
+    """True for an exponent that is a tower, a factorial or a large power itself."""
+    towers = exponent.count("^") > 1 and _depth(exponent) > 1
+    return towers or bool(re.search(r"\d\s*!|\d{2,}\s*\^\s*\{?\s*\d{2,}", exponent))
+
+
 def monstrous(text: str) -> bool:
     """True for numbers that must not be evaluated: towers of powers, huge powers, factorials and choices."""
     if _LARGE_POWER.search(text) or _LARGE_FACTORIAL.search(text) or _LARGE_CHOICE.search(text):
+        return True
+    if _HUGE_RANGE.search(text) or _POWER_FACTORIAL.search(text) or any(map(_tall, _exponents(text))):
         return True
     for base, middle, top in _TOWER.findall(text):
         if int(base[:6]) > 1 and (len(middle) > 3 or len(top) > 2 or int(middle) ** int(top) > MAX_BITS // 4):

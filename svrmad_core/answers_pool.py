@@ -9,10 +9,9 @@ import queue
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
-SECONDS = 1.0
+SECONDS = 1.4
 """One comparison's computing time, once the worker is ready."""
 START_SECONDS = 20.0
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
@@ -50,7 +49,7 @@ class _Worker:
             self.ready = self._line(START_SECONDS) is not None
         return self.ready
 
-    def ask(self, a: str, b: str) -> bool | None:
+    def ask(self, a: str, b: str, seconds: float) -> bool | None:
         """True or False, or None if it took too long or died."""
         assert self.process.stdin is not None
         try:
@@ -58,7 +57,7 @@ class _Worker:
             self.process.stdin.flush()
         except OSError:
             return None
-        line = self._line(SECONDS)
+        line = self._line(seconds)
         return None if line is None else line.strip() == "true"
 
     def _line(self, seconds: float) -> str | None:
@@ -66,6 +65,14 @@ class _Worker:
             return self.lines.get(timeout=seconds)
         except queue.Empty:
             return None
+
+    def died(self) -> bool:
+        """Whether it ended by itself; its pipe closes a moment before its end can be seen."""
+        try:
+            self.process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def kill(self) -> None:
         self.process.kill()
@@ -97,28 +104,52 @@ def _start() -> _Worker:
         return _worker
 
 
-def algebra_agrees(a: str, b: str) -> bool:
-    """Whether two single expressions are equal by algebra; False if that cannot be decided in time."""
+def ready() -> bool:
+    """Wait until the worker has started; its imports take about a second, once a process."""
+    with _lock:
+        return _ready_worker() is not None
+
+
+def _ready_worker() -> _Worker | None:
+    """The worker, ready to be asked; the lock must be held."""
     global _worker
-    begun = time.monotonic()
+    if _worker is None or _worker.process.poll() is not None:
+        _worker = _Worker()
+    if not _worker.wait_ready():
+        _worker.kill()
+        _worker = None
+    return _worker
+
+
+def algebra_agrees(a: str, b: str, seconds: float = SECONDS) -> bool:
+    """Whether two single expressions are equal by algebra; False if that cannot be decided in time.
+
+    The time runs once the worker is ready. A worker that overruns is killed and replaced at once.
+    """
+    global _worker
     with _lock:
         if a in _too_slow or b in _too_slow:
             return False
-        if _worker is None or _worker.process.poll() is not None:
-            _worker = _Worker()
-        if not _worker.wait_ready():
-            _worker.kill()
-            _worker = None
+        worker = _ready_worker()
+        if worker is None:
             return False
-        result = _worker.ask(a, b)
+        result = worker.ask(a, b, seconds)
+        if result is None and worker.died():
+            # it was killed from outside, which says nothing about the answers
+            worker.kill()
+            _worker = None
+            worker = _ready_worker()
+            result = None if worker is None else worker.ask(a, b, seconds)
+        if worker is None:
+            return False
         if result is None:
-            _worker.kill()
+            overran = worker.process.poll() is None and seconds >= SECONDS
+            worker.kill()
             _worker = _Worker()
-            if time.monotonic() - begun >= SECONDS:
+            if overran:
                 # whichever of the two it was, the next comparison must not pay for it again
                 _too_slow.add(max(a, b, key=len))
-            return False
-        return result
+        return bool(result)
 
 
 @atexit.register

@@ -1,7 +1,8 @@
 """What agents are asked, in one place, with a version.
 
 The exact messages of any turn are rebuilt from the version and from what the agent heard, so a recording
-holds replies and not prompts. Small models copy placeholders, so the format is shown by a worked example.
+holds replies and not prompts. Small models copy placeholders, and an example inside the question confuses them
+with the question; so the form of a reply is shown by a question answered before, as one turn of the conversation.
 """
 
 from __future__ import annotations
@@ -16,23 +17,30 @@ PROMPT_VERSION = 1
 Message = dict[str, str]
 """One chat message: ``role`` and ``content``."""
 
-_ANSWERS = {
-    "math": ("Give an exact value, not a rounded one.", "the question 3 + 4", "7"),
-    "choice": ("Answer with the letter of one option.", "a question whose option C is right", "C"),
-    "text": ("Answer in a few words.", "the capital of France", "Paris"),
+_SYSTEM = (
+    "You solve problems carefully and write briefly: short steps, each one checked, nothing said twice. "
+    "The last two lines of every reply are your answer in a box, and how sure of it you are from 0 to 100. {how}"
+)
+_HOW = {
+    "math": "Give an exact value, not a rounded one.",
+    "choice": "The answer is the letter of one option.",
+    "text": "The answer is a few words.",
 }
-
-_SYSTEM = "You solve problems carefully and write briefly: short steps, each one checked, nothing said twice."
-
-
-def _ending(kind: str) -> str:
-    """How to end a reply, shown by an example for another question."""
-    how, question, answer = _ANSWERS[kind]
-    return (
-        f"{how} Your last two lines are your answer in a box and how sure you are from 0 to 100, "
-        f"in the form of this example, which answers {question}:\n"
-        f"Answer: \\boxed{{{answer}}}\nConfidence: 90"
-    )
+_EXAMPLES = {
+    "math": (
+        "Question: A shelf holds 3 boxes of 4 pens, and 2 pens are taken away. How many pens are left?",
+        "3 boxes of 4 pens are 3 · 4 = 12 pens. Taking 2 away leaves 12 - 2 = 10.\nAnswer: \\boxed{10}\nConfidence: 95",
+    ),
+    "choice": (
+        "Question: Which of these is a mammal?\nA) the trout\nB) the eagle\nC) the bat\nD) the frog",
+        "Trout are fish, eagles are birds and frogs amphibians. Bats nurse their young: mammals.\n"
+        "Answer: \\boxed{C}\nConfidence: 95",
+    ),
+    "text": (
+        "Question: What is the capital of Australia?",
+        "Sydney is the largest city, but the government sits in Canberra.\nAnswer: \\boxed{Canberra}\nConfidence: 90",
+    ),
+}
 
 
 def messages(
@@ -63,22 +71,27 @@ def messages(
     list of dict
         Messages with the roles system, user and assistant, in turn.
     """
-    system = f"{_SYSTEM} {agent.persona}" if agent.persona else _SYSTEM
-    result: list[Message] = [{"role": "system", "content": system}]
+    system = _SYSTEM.format(how=_HOW[problem.kind])
+    asked, answered = _EXAMPLES[problem.kind]
+    result: list[Message] = [
+        {"role": "system", "content": f"{system} {agent.persona}" if agent.persona else system},
+        {"role": "user", "content": asked},
+        {"role": "assistant", "content": answered},
+    ]
     question = _question(problem)
     if not conversation:
-        parts = [question] if not heard else [question, _challenge(problem, heard, own=False)]
+        parts = [question] if not heard else [question, _challenge(heard, own=False)]
         return [*result, {"role": "user", "content": "\n\n".join(parts)}]
     if memory == "last":
         conversation = [Exchange((), conversation[-1].reply)]
-    for exchange in conversation:
-        asked = _challenge(problem, exchange.heard, own=True) if exchange.heard else question
-        if len(result) == 1 and exchange.heard:
-            asked = f"{question}\n\n{_challenge(problem, exchange.heard, own=False)}"
-        result.append({"role": "user", "content": asked})
+    for number, exchange in enumerate(conversation):
+        prompt = _challenge(exchange.heard, own=number > 0) if exchange.heard else question
+        if number == 0 and exchange.heard:
+            prompt = f"{question}\n\n{prompt}"
+        result.append({"role": "user", "content": prompt})
         result.append({"role": "assistant", "content": exchange.reply})
     if heard:
-        result.append({"role": "user", "content": _challenge(problem, heard, own=True)})
+        result.append({"role": "user", "content": _challenge(heard, own=True)})
     return result
 
 
@@ -96,10 +109,10 @@ def messages_for(debate: Debate, ask: Ask, round_number: int) -> list[Message]:
 
 def _question(problem: Problem) -> str:
     options = "".join(f"\n{chr(65 + i)}) {text}" for i, text in enumerate(problem.choices))
-    return f"Question: {problem.question.strip()}{options}\n\nWork it out in a few short steps. {_ending(problem.kind)}"
+    return f"Question: {problem.question.strip()}{options}"
 
 
-def _challenge(problem: Problem, heard: Sequence[Said], own: bool) -> str:
+def _challenge(heard: Sequence[Said], own: bool) -> str:
     """What a receiver is told: the others' reasoning, and to check it before yielding."""
     several = len(heard) > 1
     told = "\n\n".join(
@@ -115,5 +128,6 @@ def _challenge(problem: Problem, heard: Sequence[Said], own: bool) -> str:
         "Somebody is mistaken, and it may be either side. Find the first step where you and "
         f"{'they' if several else 'that solver'} differ, and work that step out again from the question. "
         "Keep your answer if your steps hold; change it only if you can name the step of yours that was wrong. "
-        f"That somebody disagrees is no reason to change. Be brief.\n\n{_ending(problem.kind)}"
+        "That somebody disagrees is no reason to change. Reply briefly, and end with your answer in a box and your "
+        "confidence, as before."
     )

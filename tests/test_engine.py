@@ -197,7 +197,7 @@ async def test_same_answers_in_other_words_are_one_belief():
 
 
 async def test_full_memory_goes_on_and_last_memory_forgets():
-    for memory, lengths in (("full", [2, 4, 6, 8]), ("last", [2, 4, 4, 4])):
+    for memory, lengths in (("full", [4, 6, 8, 10]), ("last", [4, 6, 6, 6])):
         panel = ScriptedPanel([("1", 0.9), ("2", 0.8), ("3", 0.7), ("4", 0.6)])
         seen = []
         plain = panel.ask

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -95,7 +96,7 @@ async def test_scores_over_the_turns():
 
 async def test_labels_of_equal_scores_do_not_lie_on_each_other():
     ys = [y for y, *_ in figures._spread([(1.0, "A1", ""), (1.0, "A2", ""), (0.98, "A3", ""), (-1.0, "A4", "")])]
-    assert all(a - b >= 0.154 for a, b in zip(ys, ys[1:], strict=False))
+    assert all(a - b >= 0.154 for a, b in pairwise(ys))
 
 
 async def test_the_timeline_has_a_tick_for_every_event_but_the_ends():
