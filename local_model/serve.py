@@ -250,15 +250,15 @@ class Model:
                 "context_length_exceeded",
             )
         with self._turns.turn(gone):
-            yield from self._reply(tokens, min(request.max_tokens or room, room), request, gone)
+            yield from self._reply(
+                tokens, min(request.max_tokens or room, room), request, lambda: self._closing or gone()
+            )
 
     def _reply(self, prompt: list[int], most: int, request: Chat, gone: Callable[[], bool]) -> Iterator[Token | End]:
         """The tokens up to a stop text; those that may begin one are held back until that is settled."""
         held: list[Token] = []
         count, finish = 0, "length"
-        for token in self._sample(prompt, request):
-            if self._closing or gone():
-                raise ClientGone
+        for token in self._sample(prompt, request, gone):
             if token is None:
                 finish = "stop"
                 break
@@ -275,10 +275,14 @@ class Model:
         yield from held
         yield End(finish, len(prompt), count)
 
-    def _sample(self, prompt: list[int], request: Chat) -> Iterator[Token | None]:
+    def _sample(self, prompt: list[int], request: Chat, gone: Callable[[], bool]) -> Iterator[Token | None]:
         """Tokens without end; None in place of a token that ends the reply."""
-        self._recall(prompt)
+        for start in range(self._recall(prompt), (len(prompt) - 1) // BATCH * BATCH, BATCH):
+            if gone():
+                raise ClientGone
+            self._llama.eval(prompt[start : start + BATCH])
         self._llama.set_seed(request.seed)
+        # processes what is left of the prompt, at most a batch
         sampled = self._llama.generate(
             prompt,
             temp=request.temperature,
@@ -289,6 +293,8 @@ class Model:
         )
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         for number, token in enumerate(sampled):
+            if gone():
+                raise ClientGone
             if number == 0:
                 self._keep(prompt)
             if llama_cpp.llama_vocab_is_eog(self._vocabulary, token):
@@ -303,20 +309,22 @@ class Model:
         top = logits.max()
         return float(logits[token] - top - np.log(np.exp(logits - top).sum()))
 
-    def _recall(self, prompt: list[int]) -> None:
-        """Bring back the kept state that shares the longest beginning with the prompt, in whole batches."""
+    def _recall(self, prompt: list[int]) -> int:
+        """Bring back the kept state with the longest beginning of the prompt; returns its number of tokens."""
         # cleared also for the order of the cells, on which rounding depends
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._llama.ctx), False)
         self._llama.reset()
         shared = [_shared(tokens, prompt) for tokens, _ in self._kept]
-        if not shared or max(shared) == 0:
-            return
-        best = shared.index(max(shared))
-        self._kept.insert(0, self._kept.pop(best))
+        most = max(shared, default=0)
+        if most == 0:
+            return 0
+        self._kept.insert(0, self._kept.pop(shared.index(most)))
         tokens, state = self._kept[0]
-        if llama_cpp.llama_state_seq_set_data(self._llama.ctx, state, len(state), 0):
-            self._llama.n_tokens = shared[best]
-            self._llama.input_ids[: shared[best]] = tokens[: shared[best]]
+        if not llama_cpp.llama_state_seq_set_data(self._llama.ctx, state, len(state), 0):
+            return 0
+        self._llama.input_ids[:most] = tokens[:most]
+        self._llama.n_tokens = most
+        return most
 
     def _keep(self, prompt: list[int]) -> None:
         """Keep the state of the prompt just processed in place of the beginnings it contains."""

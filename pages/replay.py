@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components import figures, library, story
 from pages.components.look import ink
 from pages.components.timeline import timeline
-from svrmad_core.recording import Recording, RecordingError
+from svrmad_core.recording import Recording, RecordingError, RunInfo
 
 
 def step_in_link(last: int) -> int:
@@ -30,7 +30,7 @@ def chosen_run() -> tuple[str, Recording] | None:
 
 
 @st.fragment
-def stage(name: str, recording: Recording) -> None:
+def stage(name: str, recording: Recording, ghost: RunInfo | None) -> None:
     """Everything that follows the cursor."""
 
     def go_to(step: int) -> None:
@@ -39,7 +39,7 @@ def stage(name: str, recording: Recording) -> None:
     events = recording.events
     k = step_in_link(len(events))
     debate, inks = recording.fold(k), ink()
-    story.head(debate, debate.totals(), library.paired_all_to_all(recording.run_id))
+    story.head(debate, ghost)
     timeline(events, recording.fold(), k, hide_later=st.session_state.get("predict", False), on_step=go_to)
     story.legend(debate)
     left, right = st.columns([1, 1], gap="medium")
@@ -73,4 +73,4 @@ def stage(name: str, recording: Recording) -> None:
 if chosen := chosen_run():
     for notice in chosen[1].notices:
         st.warning(notice, icon=":material/info:")
-    stage(*chosen)
+    stage(*chosen, library.paired_all_to_all(chosen[1].run_id))

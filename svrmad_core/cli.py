@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from . import engine, words
+from .answers import warm_up
 from .debate import Debate, fold
-from .panels import LiteLLMPanel, Panel, SimulatedPanel
+from .panels import LiteLLMPanel, Panel, PanelError, SimulatedPanel
 from .panels.simulated_panel import PREFIX
 from .protocols import PROTOCOLS
 from .recording import Recorder, Recording, RecordingError, load, new_run_id, runs_folder, verify
@@ -70,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         return args.command(args)
-    except (WrongUse, RecordingError) as error:
+    except (WrongUse, RecordingError, PanelError) as error:
         print(f"{args.prog}: {error}", file=sys.stderr)
         return WRONG_USE
     except ValidationError as error:
@@ -232,7 +233,13 @@ def _panel(models: list[str], settings: Settings) -> Panel:
             return SimulatedPanel(models)
         except ValueError as error:
             raise WrongUse(str(error)) from None
-    return LiteLLMPanel(models, api_base=settings.api_base)
+    warm_up()
+    panel = LiteLLMPanel(models, api_base=settings.api_base)
+    if settings.max_cost is not None and (unknown := panel.unpriced()):
+        raise WrongUse(
+            f"--max-cost cannot be held: there is no known price for {', '.join(unknown)}; use --max-tokens-total"
+        )
+    return panel
 
 
 def _drive(events: AsyncIterator[Any], known: list[Any], panel: Panel, path: Path, args: argparse.Namespace) -> int:

@@ -226,3 +226,50 @@ def test_opening_a_recording_imports_no_litellm(cli):
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_money_budget_needs_a_price(cli):
+    code, _, err = cli("run", "Q?", "--model", "openai/x", "--api-base", "http://127.0.0.1:9/v1", "--max-cost", 1)
+    assert code == 2
+    assert "no known price for openai/x; use --max-tokens-total" in err
+
+
+def test_a_real_provider_from_the_command_line(cli, provider):
+    provider.latency = 0.01
+    args = ("--api-base", provider.base_url, "--seed", 1, "--agents", 4)
+    code, out, err = cli(
+        "run", "Which number?", "--model", "openai/fake-ok", "--model", "openai/fake-nologprobs", *args
+    )
+    assert code == 0, err
+    (path,) = [line.split()[-1] for line in out.splitlines() if line.startswith("recording")]
+    recording = load(path)
+    assert [a.model for a in recording.started.agents] == ["openai/fake-ok", "openai/fake-nologprobs"] * 2
+    assert recording.started.settings.api_base == provider.base_url
+    assert cli("verify", path)[0] == 0
+    # resume needs no options: models and address are in the record
+    lines = load(path).path.read_bytes().splitlines(keepends=True)
+    load(path).path.write_bytes(b"".join(lines[:4]))
+    asked = len(provider.requests)
+    code, out, err = cli("resume", path, "--json")
+    assert code == 0, err
+    assert len(provider.requests) - asked == json.loads(out)["calls"] - 3
+
+
+def test_a_run_without_an_answer_says_why_and_returns_1(cli, provider):
+    code, out, err = cli("run", "Q?", "--model", "openai/fake-401", "--api-base", provider.base_url, "--agents", 2)
+    assert code == 1
+    assert "wants a key for openai/fake-401 (401): set SVRMAD_API_KEY" in err
+    assert "no_answer" in out
+
+
+def test_no_key_is_in_a_recording(cli, provider, monkeypatch, tmp_path):
+    key = "sk-test-0123456789abcdefghijkl"
+    monkeypatch.setenv("SVRMAD_API_KEY", key)
+    base = provider.base_url.replace("http://", "http://user:secretpassword@")
+    _, out, err = cli("run", "Q?", "--model", "openai/fake-ok", "--model", "openai/fake-echo-key", "--api-base", base)
+    assert any(key in str(r.headers) for r in provider.requests)
+    kept = "".join(p.read_text() for p in tmp_path.rglob("*.jsonl"))
+    assert kept
+    for text in (kept, out, err):
+        assert key not in text
+        assert "secretpassword" not in text

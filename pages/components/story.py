@@ -20,19 +20,17 @@ from .look import colour, glyph, safe, short
 _CSS = f"<style>{(Path(__file__).parent / 'story.css').read_text(encoding='utf-8')}</style>"
 
 
-def head(debate: Debate, totals: Any, ghost: RunInfo | None) -> None:
+def head(debate: Debate, ghost: RunInfo | None) -> None:
     """The question, what run this is, and its totals beside those of all-to-all.
 
     Parameters
     ----------
     debate
         The state at the step shown.
-    totals
-        The totals at that step.
     ghost
         The paired all-to-all replay, if there is one.
     """
-    started = debate.started
+    started, totals = debate.started, debate.totals()
     models = ", ".join(dict.fromkeys(a.agent.model for a in debate.agents.values()))
     protocol = PROTOCOLS[debate.protocol].title if debate.protocol in PROTOCOLS else debate.protocol
     simulated = ' · <span class="svr-sim">simulated: no model was asked</span>' if started.simulated else ""

@@ -76,7 +76,10 @@ def warm_up() -> ModuleType:
         if _ready is not None:
             return _ready
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-        litellm = importlib.import_module("litellm")
+        with warnings.catch_warnings():
+            # what its types make pydantic say is nothing a user can act on
+            warnings.simplefilter("ignore")
+            litellm = importlib.import_module("litellm")
         litellm.suppress_debug_info = True
         litellm.telemetry = False
         for callbacks in ("callbacks", "input_callback", "success_callback", "failure_callback"):
@@ -243,6 +246,18 @@ class LiteLLMPanel:
             finish_reason=reply.finish_reason,
             reasoning=reply.reasoning,
         )
+
+    def unpriced(self) -> list[str]:
+        """The models whose calls have no known price, so that a budget in money cannot count them.
+
+        Raises
+        ------
+        PanelError
+            If LiteLLM knows no provider for a model.
+        """
+        litellm = warm_up()
+        targets = [self._target(litellm, model) for model in dict.fromkeys(self.models)]
+        return [t.model for t in targets if not (t.priced and _is_listed(litellm, t))]
 
     async def aclose(self) -> None:
         """Close the connections of the running loop, once no other panel uses them."""
@@ -563,10 +578,7 @@ def _usage(usage: Any) -> tuple[int | None, int | None]:
 def _cost(call: _Call, response: Any) -> float | None:
     """US dollars by LiteLLM's price list, or None if the model is not in it."""
     litellm, target = call.litellm, call.target
-    name = target.called.removeprefix(f"{target.provider}/")
-    listed = [litellm.model_cost.get(n) for n in (target.called, name, f"{target.provider}/{name}")]
-    entry = next((e for e in listed if e), {})
-    if entry.get("input_cost_per_token") is None and entry.get("output_cost_per_token") is None:
+    if not _is_listed(litellm, target):
         return None
     try:
         cost = litellm.completion_cost(
@@ -576,6 +588,14 @@ def _cost(call: _Call, response: Any) -> float | None:
         # LiteLLM raises plain exceptions of many kinds for what it cannot price
         return None
     return float(cost) if cost >= 0 else None
+
+
+def _is_listed(litellm: ModuleType, target: _Target) -> bool:
+    """Whether LiteLLM's price list holds the model."""
+    name = target.called.removeprefix(f"{target.provider}/")
+    listed = [litellm.model_cost.get(n) for n in (target.called, name, f"{target.provider}/{name}")]
+    entry = next((e for e in listed if e), {})
+    return entry.get("input_cost_per_token") is not None or entry.get("output_cost_per_token") is not None
 
 
 def _refused_parts(error: Exception) -> list[Any] | None:

@@ -1,0 +1,121 @@
+"""What a step costs on the Replay page: ``python -m tests.bench.bench_page``.
+
+Prints the time from a key press to the step's words and both charts standing on the page, the same for a bare
+fragment with one line of text in the same browser, taking turns, and their ratio; and the first view.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from svrmad_core import Recorder, Settings, SimulatedPanel, run
+from tests.browser.conftest import CHROMIUM, FLAGS, ROOT, free_port
+
+STEPS = 12
+
+
+async def record(folder: Path) -> None:
+    """A run of 6 agents and about 20 steps."""
+    with Recorder(folder / "bench.jsonl") as recorder:
+        settings = Settings(seed=3, tau=1.0, max_rounds=4)
+        panel = SimulatedPanel("simulated/hard")
+        async for _ in run("Which number?", "svr_mad", panel, settings, recorder=recorder, run_id="bench"):
+            pass
+
+
+def serve(script: Path, folder: str) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a script; returns the process and its address."""
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    command += ["--server.headless", "true", "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
+    env = {**os.environ, "SVRMAD_RUNS_DIR": folder, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL), f"http://127.0.0.1:{port}"
+
+
+# Resolves with the milliseconds from the key press until the words have changed and, where there are charts,
+# the graph has been drawn anew.
+PRESS = """([key, charts]) => new Promise((done) => {
+  const words = document.querySelector('.svr-words .t');
+  const before = words.innerText, begun = performance.now();
+  const plot = document.querySelector('.js-plotly-plot');
+  let drawn = !charts;
+  if (charts) plot.once ? plot.once('plotly_afterplot', () => { drawn = true; }) : (drawn = true);
+  const look = () => {
+    const now = document.querySelector('.svr-words .t');
+    if (drawn && now && now.innerText !== before) done(performance.now() - begun);
+    else if (performance.now() - begun > 10000) done(NaN);
+    else requestAnimationFrame(look);
+  };
+  document.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, composed: true }));
+  requestAnimationFrame(look);
+})"""
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as p:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(asyncio.run, record(Path(folder))).result()
+        servers = [serve(ROOT / "app.py", folder), serve(Path(__file__).with_name("bare_page.py"), folder)]
+        try:
+            time.sleep(6)
+            browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            context = browser.new_context(viewport={"width": 1280, "height": 1000})
+            print_first_view(context, f"{servers[0][1]}/?run=bench&step=8", f"{servers[1][1]}")
+            print_steps(context, servers)
+            browser.close()
+        finally:
+            for process, _ in servers:
+                process.terminate()
+                process.wait(10)
+
+
+def print_first_view(context: Any, page_address: str, bare_address: str) -> None:
+    """First view with a warm server and a warm browser cache, page and bare in turn."""
+    times: dict[str, list[float]] = {page_address: [], bare_address: []}
+    for _ in range(4):
+        for address, found in times.items():
+            window = context.new_page()
+            begun = time.perf_counter()
+            window.goto(address)
+            window.wait_for_selector(".svr-words .t")
+            if address == page_address:
+                window.wait_for_function("() => document.querySelectorAll('.js-plotly-plot .main-svg').length >= 2")
+            found.append(time.perf_counter() - begun)
+            window.close()
+    page, bare = (statistics.median(v[1:]) for v in times.values())
+    print(f"first view, warm: page with both charts {page:.2f} s, bare page {bare:.2f} s")
+
+
+def print_steps(context: Any, servers: list[tuple[Any, str]]) -> None:
+    """Steps on the page and on the bare page in turn, and the ratio of their medians."""
+    page, bare = context.new_page(), context.new_page()
+    page.goto(f"{servers[0][1]}/?run=bench&step=2")
+    bare.goto(servers[1][1])
+    for window in (page, bare):
+        window.wait_for_selector(".where")
+    page.wait_for_selector(".js-plotly-plot")
+    page.wait_for_timeout(2000)
+    found: dict[str, list[float]] = {"page": [], "bare": []}
+    for _ in range(STEPS):
+        for name, window in (("page", page), ("bare", bare)):
+            window.bring_to_front()
+            found[name].append(window.evaluate(PRESS, ["ArrowRight", name == "page"]))
+            window.wait_for_timeout(500)
+    page_ms, bare_ms = statistics.median(found["page"][2:]), statistics.median(found["bare"][2:])
+    print(f"a step: page {page_ms:.0f} ms, bare fragment {bare_ms:.0f} ms, ratio {page_ms / bare_ms:.2f} (aim 1.5)")
+
+
+if __name__ == "__main__":
+    main()
