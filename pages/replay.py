@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components import figures, library, story
-from pages.components.look import ink
+from pages.components.look import Ink, ink
+from pages.components.plot import load_plotly, plot, steps_as_json
 from pages.components.timeline import timeline
 from svrmad_core.recording import Recording, RecordingError, RunInfo
 
@@ -29,6 +30,23 @@ def chosen_run() -> tuple[str, Recording] | None:
         return None
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
+def drawn(
+    run: str, last: int, ends_at: str, inks: Ink, only: int | None, _recording: Recording
+) -> list[dict[int, str]]:
+    """The graph and the scores of every step, or of one: built once for all who look at the run."""
+    events = _recording.events
+
+    def graph(k: int) -> tuple[figures.Figure, str]:
+        debate = _recording.fold(k)
+        return figures.graph_figure(debate, inks), figures.graph_alt(debate)
+
+    def scores(k: int) -> tuple[figures.Figure, str]:
+        return figures.score_figure(events[0], events, k, inks), figures.score_alt(_recording.fold(k))
+
+    return [steps_as_json(draw, last, only) for draw in (graph, scores)]
+
+
 @st.fragment
 def stage(name: str, recording: Recording, ghost: RunInfo | None) -> None:
     """Everything that follows the cursor."""
@@ -38,28 +56,23 @@ def stage(name: str, recording: Recording, ghost: RunInfo | None) -> None:
 
     events = recording.events
     k = step_in_link(len(events))
-    debate, inks = recording.fold(k), ink()
+    debate, last = recording.fold(k), len(events)
+    about = (name, last, events[-1].at, ink())
+    graph, scores = drawn(*about, None, recording)
+    if not graph or not scores:
+        graph, scores = drawn(*about, k, recording)
     story.head(debate, ghost)
     timeline(events, recording.fold(), k, hide_later=st.session_state.get("predict", False), on_step=go_to)
     story.legend(debate)
     left, right = st.columns([1, 1], gap="medium")
-    with left:
-        st.plotly_chart(
-            figures.graph_figure(debate, inks),
-            key="graph",
-            theme=None,
-            config=figures.CONFIG,
-            alt=figures.graph_alt(debate),
-        )
+    above = right.container()
+    # the words before the charts, which need not wait for the server
     with right:
-        st.plotly_chart(
-            figures.score_figure(recording.started, events, k, inks),
-            key="scores",
-            theme=None,
-            config=figures.CONFIG,
-            alt=figures.score_alt(debate),
-        )
         story.in_words(events, k, debate)
+    with left:
+        plot(recording.run_id, graph, key="graph", height=figures.GRAPH_HEIGHT)
+    with above:
+        plot(recording.run_id, scores, key="scores", height=figures.SCORE_HEIGHT)
     story.said(events, k)
     with st.expander("The agents as a table"):
         story.agents_table(debate)
@@ -70,6 +83,7 @@ def stage(name: str, recording: Recording, ghost: RunInfo | None) -> None:
         story.reference(debate)
 
 
+load_plotly()
 if chosen := chosen_run():
     for notice in chosen[1].notices:
         st.warning(notice, icon=":material/info:")

@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import plotly.graph_objects as go
 import pytest
 
-from pages.components import figures, timeline
-from pages.components.look import BELIEF_COLOURS, DARK, LIGHT, NO_ANSWER_COLOUR, colour, glyph, shape
+from pages.components import figures, plot, timeline
+from pages.components.look import BELIEF_COLOURS, DARK, LIGHT, NO_ANSWER_COLOUR, colour, glyph, plotly_text, safe, shape
 from svrmad_core import Settings, SimulatedPanel, fold, run
 from svrmad_core.graph import all_to_all_links, communication_graph
 from tests.scripted import FAILS, debate
 
 CASE = ([("1", 0.9), ("2", 0.8), ("3", 0.7), ("4", 0.6)], {("A1", "A3"): "3"})
+
+
+def graph_figure(state, inks=LIGHT):
+    """Plotly's own object, which refuses what is no figure."""
+    return go.Figure(figures.graph_figure(state, inks))
 
 
 def trace(figure, name):
@@ -32,7 +38,7 @@ async def test_the_graph_is_a_digraph_from_challenger_to_receiver():
 
 async def test_colour_and_shape_are_the_belief():
     state, _ = await debate([("1", 0.9), ("2", 0.8), ("1", 0.7), (None, 0.1)], max_rounds=0)
-    nodes = trace(figures.graph_figure(state, LIGHT), "agents")
+    nodes = trace(graph_figure(state), "agents")
     assert list(nodes.marker.color) == [colour(0), colour(1), colour(0), NO_ANSWER_COLOUR]
     assert list(nodes.marker.symbol) == [shape(0), shape(1), shape(0), shape(None)]
 
@@ -44,7 +50,7 @@ def test_more_beliefs_than_colours_still_differ():
 
 async def test_retained_is_solid_changed_is_dashed_and_the_newest_is_thick():
     state, _ = await debate(*CASE, max_rounds=1)
-    figure = figures.graph_figure(state, LIGHT)
+    figure = graph_figure(state)
     assert trace(figure, "retained").line.dash == "solid"
     assert trace(figure, "changed").line.dash == "dash"
     assert trace(figure, "retained now").line.width > trace(figure, "retained").line.width
@@ -53,7 +59,7 @@ async def test_retained_is_solid_changed_is_dashed_and_the_newest_is_thick():
 
 async def test_an_edge_ends_in_an_arrow_near_its_receiver():
     state, _ = await debate([("1", 0.9), ("2", 0.8)], max_rounds=1)
-    figure = figures.graph_figure(state, LIGHT)
+    figure = graph_figure(state)
     edge = trace(figure, "retained now")
     points = [(x, y) for x, y in zip(edge.x, edge.y, strict=True) if x is not None]
     at = figures.places(["A1", "A2"])
@@ -65,7 +71,7 @@ async def test_an_edge_ends_in_an_arrow_near_its_receiver():
 
 async def test_nodes_stay_put():
     _, events = await debate(*CASE, max_rounds=1)
-    drawn = [trace(figures.graph_figure(fold(events, k), LIGHT), "agents") for k in range(1, len(events) + 1)]
+    drawn = [trace(graph_figure(fold(events, k)), "agents") for k in range(1, len(events) + 1)]
     assert len({(tuple(t.x), tuple(t.y)) for t in drawn}) == 1
 
 
@@ -73,9 +79,9 @@ async def test_the_receiver_wears_the_ring():
     _, events = await debate(*CASE, max_rounds=1)
     at = figures.places([f"A{i}" for i in range(1, 5)])
     chosen = next(e.seq for e in events if e.event == "receiver_chosen") + 1
-    ring = trace(figures.graph_figure(fold(events, chosen), LIGHT), "receiver")
+    ring = trace(graph_figure(fold(events, chosen)), "receiver")
     assert (ring.x[0], ring.y[0]) == at["A1"]
-    assert len(trace(figures.graph_figure(fold(events, 2), LIGHT), "receiver").x) == 0
+    assert len(trace(graph_figure(fold(events, 2)), "receiver").x) == 0
 
 
 async def test_scores_over_the_turns():
@@ -85,7 +91,7 @@ async def test_scores_over_the_turns():
     assert found["A1"].scores == pytest.approx([0.9, 1.0, 0.0, 1 / 3])
     assert found["A2"].scores == [0.8] * 4
     assert found["A1"].beliefs == [0, 0, 2, 2]
-    figure = figures.score_figure(events[0], events, len(events), DARK)
+    figure = go.Figure(figures.score_figure(events[0], events, len(events), DARK))
     lines = [t for t in figure.data if t.name == "A1"]
     assert [t.line.color for t in lines] == [colour(0), colour(2)], "the line changes colour with the belief"
     priors = trace(figure, "prior")
@@ -113,7 +119,7 @@ async def test_a_failed_turn_shows():
     state, events = await debate([("1", 0.9), ("2", 0.8), ("3", 0.7)], {("A1", "A2"): FAILS})
     marks = [t["mark"] for b in timeline.blocks(events, state) for t in b["ticks"]]
     assert "failed" in marks
-    nodes = trace(figures.graph_figure(state, LIGHT), "agents")
+    nodes = trace(graph_figure(state), "agents")
     assert nodes.marker.opacity[0] < 1
 
 
@@ -123,14 +129,23 @@ async def test_any_number_of_agents_is_drawn(agents, protocol):
     events = [e async for e in run("Q?", protocol, SimulatedPanel("simulated/hard"), Settings(agents=agents, seed=1))]
     state = fold(events)
     for inks in (LIGHT, DARK):
-        assert len(trace(figures.graph_figure(state, inks), "agents").x) == agents
-        figures.score_figure(events[0], events, len(events), inks)
+        assert len(trace(graph_figure(state, inks), "agents").x) == agents
+        go.Figure(figures.score_figure(events[0], events, len(events), inks))
     assert figures.graph_alt(state).startswith("Communication graph with")
 
 
 def test_untrusted_text_cannot_become_markup_or_latex():
-    from pages.components.look import plotly_text, safe
-
     assert "<" not in safe("<script>alert(1)</script>")
     assert "<" not in plotly_text("<a href='x'>")
     assert "$" not in plotly_text("$1 and $2")
+
+
+async def test_the_figures_of_every_step_are_sent_once_unless_they_are_too_large():
+    _, events = await debate(*CASE, max_rounds=1)
+
+    def draw(k):
+        return figures.graph_figure(fold(events, k), LIGHT), f"step {k}"
+
+    assert sorted(plot.steps_as_json(draw, len(events))) == list(range(1, len(events) + 1))
+    assert list(plot.steps_as_json(draw, len(events), only=3)) == [3]
+    assert plot.steps_as_json(lambda k: ({"data": ["x" * plot.MOST_BYTES], "layout": {}}, ""), 2) == {}

@@ -1,12 +1,14 @@
-"""Pure functions from a debate to a Plotly figure."""
+"""Pure functions from a debate to a Plotly figure.
+
+A figure is plain data, ``{"data": [...], "layout": {...}}``, which ``plotly.graph_objects.Figure`` takes as it is:
+building Plotly's own objects costs fifty times as much, and every step of a run has a figure.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import plotly.graph_objects as go
 
 from svrmad_core.debate import Debate
 from svrmad_core.graph import communication_graph
@@ -16,9 +18,11 @@ from svrmad_core.words import number
 from .look import Ink, colour, plotly_text, shape, short, text_on
 
 Point = tuple[float, float]
-_STEADY = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "responsive": True}
-CONFIG: dict[str, Any] = _STEADY
-"""For ``st.plotly_chart(config=...)``: no tool bar, nothing that moves by accident."""
+Figure = dict[str, Any]
+"""A Plotly figure as plain data."""
+Trace = dict[str, Any]
+GRAPH_HEIGHT, SCORE_HEIGHT = 480, 300
+"""Pixels."""
 
 
 def places(names: Sequence[str]) -> dict[str, Point]:
@@ -45,7 +49,7 @@ def _bend(start: Point, end: Point, near: float, far: float, bow: float, steps: 
     return points
 
 
-def graph_figure(debate: Debate, ink: Ink, height: int = 480) -> go.Figure:
+def graph_figure(debate: Debate, ink: Ink, height: int = GRAPH_HEIGHT) -> Figure:
     """The communication graph so far: nodes coloured and shaped by belief, edges challenger -> receiver.
 
     Retained is solid, changed dashed, void dotted; what happened last is thick, older edges fade; the links
@@ -58,31 +62,39 @@ def graph_figure(debate: Debate, ink: Ink, height: int = 480) -> go.Figure:
     reach = 1.5 if n <= 25 else 1.2
     # half a node and its ring in the units of the axes: edges end there, labels begin there
     radius = (size / 2 + 9) * 2 * reach / height
-    figure = go.Figure()
-    figure.add_trace(_ghosts(at, ink))
-    for trace in _edges(graph, debate, at, radius, ink):
-        figure.add_trace(trace)
+    data = [_ghosts(at, ink), *_edges(graph, debate, at, radius, ink)]
     if n <= 12 and len(debate.links) <= 24:
-        figure.add_trace(_numbers(graph, at, radius, ink))
-    figure.add_trace(_ring(debate, at, size, ink))
-    figure.add_trace(_nodes(debate, at, size))
+        data.append(_numbers(graph, at, radius, ink))
+    data += [_ring(debate, at, size, ink), _nodes(debate, at, size)]
     if n <= 25:
-        figure.add_trace(_labels(debate, at, radius, n, ink))
-    figure.update_layout(
-        height=height,
-        margin={"l": 0, "r": 0, "t": 0, "b": 0},
-        showlegend=False,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        uirevision=debate.started.run_id,
-        hoverlabel={"align": "left"},
-        xaxis={"visible": False, "range": [-reach * 1.2, reach * 1.2], "fixedrange": True},
-        yaxis={"visible": False, "range": [-reach, reach], "scaleanchor": "x", "fixedrange": True},
-    )
-    return figure
+        data.append(_labels(debate, at, radius, n, ink))
+    axis = {"visible": False, "fixedrange": True}
+    layout = _layout(debate.started.run_id, height) | {
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+        "hoverlabel": {"align": "left"},
+        "xaxis": axis | {"range": [-reach * 1.2, reach * 1.2]},
+        "yaxis": axis | {"range": [-reach, reach], "scaleanchor": "x"},
+    }
+    return {"data": data, "layout": layout}
 
 
-def _ghosts(at: dict[str, Point], ink: Ink) -> go.Scatter:
+def _scatter(**fields: Any) -> Trace:
+    return {"type": "scatter", **fields}
+
+
+def _layout(run_id: str, height: int) -> dict[str, Any]:
+    """What the figures share: no legend, the page shows through, and a zoom stays from step to step."""
+    clear = "rgba(0,0,0,0)"
+    return {
+        "height": height,
+        "showlegend": False,
+        "paper_bgcolor": clear,
+        "plot_bgcolor": clear,
+        "uirevision": run_id,
+    }
+
+
+def _ghosts(at: dict[str, Point], ink: Ink) -> Trace:
     names = list(at)
     x: list[float | None] = []
     y: list[float | None] = []
@@ -90,7 +102,7 @@ def _ghosts(at: dict[str, Point], ink: Ink) -> go.Scatter:
         for b in names[i + 1 :]:
             x += [at[a][0], at[b][0], None]
             y += [at[a][1], at[b][1], None]
-    return go.Scatter(x=x, y=y, mode="lines", name="ghosts", line={"color": ink.faint, "width": 1}, hoverinfo="skip")
+    return _scatter(x=x, y=y, mode="lines", name="ghosts", line={"color": ink.faint, "width": 1}, hoverinfo="skip")
 
 
 def _newest(debate: Debate) -> int:
@@ -98,7 +110,7 @@ def _newest(debate: Debate) -> int:
     return debate.links[-1].seq if debate.links else -1
 
 
-def _edges(graph: Any, debate: Debate, at: dict[str, Point], radius: float, ink: Ink) -> list[go.Scatter]:
+def _edges(graph: Any, debate: Debate, at: dict[str, Point], radius: float, ink: Ink) -> list[Trace]:
     newest = _newest(debate)
     many = graph.number_of_edges() > 60
     groups: dict[tuple[str, bool], tuple[list[Any], list[Any], list[Any]]] = {}
@@ -124,7 +136,7 @@ def _edges(graph: Any, debate: Debate, at: dict[str, Point], radius: float, ink:
         ends = [0 if i + 1 < len(xs) and xs[i + 1] is not None else 1 for i in range(len(xs))]
         head = (20 if current else 15) * (0.7 if many else 1.0)
         traces.append(
-            go.Scatter(
+            _scatter(
                 x=xs,
                 y=ys,
                 text=texts,
@@ -155,13 +167,13 @@ def _edge_text(debate: Debate, link: Any, outcome: str) -> str:
     )
 
 
-def _numbers(graph: Any, at: dict[str, Point], radius: float, ink: Ink) -> go.Scatter:
+def _numbers(graph: Any, at: dict[str, Point], radius: float, ink: Ink) -> Trace:
     """The order of the links, in small discs on the edges."""
     points, texts = [], []
     for challenger, receiver, data in graph.edges(data=True):
         points.append(_bend(at[challenger], at[receiver], radius, radius, -0.13, 10)[4])
         texts.append(str(data["number"]))
-    return go.Scatter(
+    return _scatter(
         x=[p[0] for p in points],
         y=[p[1] for p in points],
         text=texts,
@@ -173,14 +185,14 @@ def _numbers(graph: Any, at: dict[str, Point], radius: float, ink: Ink) -> go.Sc
     )
 
 
-def _ring(debate: Debate, at: dict[str, Point], size: float, ink: Ink) -> go.Scatter:
+def _ring(debate: Debate, at: dict[str, Point], size: float, ink: Ink) -> Trace:
     """A ring around the receiver of the round, or the accepted agent."""
     if debate.verdict is not None:
         name = debate.verdict.agent
     else:
         name = debate.round.receiver if debate.round is not None else None
     points = [at[name]] if name in at else []
-    return go.Scatter(
+    return _scatter(
         x=[p[0] for p in points],
         y=[p[1] for p in points],
         mode="markers",
@@ -190,7 +202,7 @@ def _ring(debate: Debate, at: dict[str, Point], size: float, ink: Ink) -> go.Sca
     )
 
 
-def _nodes(debate: Debate, at: dict[str, Point], size: float) -> go.Scatter:
+def _nodes(debate: Debate, at: dict[str, Point], size: float) -> Trace:
     states = list(debate.agents.values())
     fills = [colour(s.belief) for s in states]
     hover = [
@@ -199,7 +211,7 @@ def _nodes(debate: Debate, at: dict[str, Point], size: float) -> go.Scatter:
         + (f"<br>{plotly_text(short(s.failure.message, 90))}" if s.failure else "")
         for s in states
     ]
-    return go.Scatter(
+    return _scatter(
         x=[at[s.name][0] for s in states],
         y=[at[s.name][1] for s in states],
         mode="markers+text",
@@ -222,7 +234,7 @@ def _nodes(debate: Debate, at: dict[str, Point], size: float) -> go.Scatter:
     )
 
 
-def _labels(debate: Debate, at: dict[str, Point], radius: float, n: int, ink: Ink) -> go.Scatter:
+def _labels(debate: Debate, at: dict[str, Point], radius: float, n: int, ink: Ink) -> Trace:
     """Outside each node: its answer, and its score by name."""
     xs, ys, texts, positions = [], [], [], []
     for state in debate.agents.values():
@@ -234,7 +246,7 @@ def _labels(debate: Debate, at: dict[str, Point], radius: float, n: int, ink: In
         ys.append(y if side else y * out if n > 1 else -radius * 1.6)
         positions.append(side or ("top center" if y > 0 else "bottom center"))
         texts.append(_label(debate, state, n))
-    return go.Scatter(
+    return _scatter(
         x=xs,
         y=ys,
         text=texts,
@@ -264,7 +276,7 @@ def _label(debate: Debate, state: Any, n: int) -> str:
 class Trail(NamedTuple):
     """One agent's score and belief over the turns: a value for each of 0 ... number of turns."""
 
-    scores: list[float]
+    scores: list[float | None]
     beliefs: list[int | None]
     debated: list[int]
 
@@ -283,7 +295,7 @@ def trails(started: RunStarted, events: Sequence[Any], upto: int) -> tuple[dict[
     def note() -> None:
         for name, trail in found.items():
             state = debate.agents[name]
-            trail.scores.append(debate.score(name) if state.turns else math.nan)
+            trail.scores.append(debate.score(name) if state.turns else None)
             trail.beliefs.append(state.belief)
             trail.debated.append(state.debates)
 
@@ -303,30 +315,27 @@ def trails(started: RunStarted, events: Sequence[Any], upto: int) -> tuple[dict[
     return found, turns
 
 
-def score_figure(started: RunStarted, events: Sequence[Any], k: int, ink: Ink, height: int = 300) -> go.Figure:
+def score_figure(started: RunStarted, events: Sequence[Any], k: int, ink: Ink, height: int = SCORE_HEIGHT) -> Figure:
     """Prior against SVR: a hollow marker for each prior, a step line for each score, tau dashed.
 
     A line changes colour where its agent changes its belief; agents that have not debated stay faint.
     """
     found, turns = trails(started, events, k)
     total = sum(1 for e in events if e.event in ("debated", "revised"))
-    figure = go.Figure()
     tau = started.settings.tau
     uses_tau = started.protocol == "svr_mad"
+    shapes = [_line(ink.line, x0=turns, x1=turns, yref="paper", y0=0, y1=1)]
+    annotations: list[dict[str, Any]] = []
     if uses_tau:
-        figure.add_hline(
-            y=tau,
-            line={"dash": "dash", "width": 1.5, "color": ink.text},
-            annotation={"text": f"τ = {tau:g}", "font": {"color": ink.text, "size": 14}, "xanchor": "left"},
-            annotation_position="right",
-        )
-    figure.add_vline(x=turns, line={"width": 1.5, "color": ink.line})
+        shapes.append(_line(ink.text, dash="dash", xref="paper", x0=0, x1=1, y0=tau, y1=tau))
+        annotations.append(_beside(tau, f"τ = {tau:g}", ink.text, 14))
+    data: list[Trace] = []
     ends: list[tuple[float, str, str]] = []
     for name, trail in found.items():
         active = trail.debated[-1] > 0
         for xs, ys, belief in _runs(trail):
-            figure.add_trace(
-                go.Scatter(
+            data.append(
+                _scatter(
                     x=xs,
                     y=ys,
                     mode="lines",
@@ -336,53 +345,50 @@ def score_figure(started: RunStarted, events: Sequence[Any], k: int, ink: Ink, h
                     hovertemplate=f"{name}: %{{y:.2f}}<extra></extra>",
                 )
             )
-        if active and not math.isnan(trail.scores[-1]):
+        if active and trail.scores[-1] is not None:
             ends.append((trail.scores[-1], name, colour(trail.beliefs[-1])))
-    figure.add_trace(_priors(found))
+    data.append(_priors(found))
     for y, name, value, fill in _spread(ends):
-        figure.add_annotation(
-            x=1.015,
-            xref="paper",
-            y=y,
-            text=f"<b>{name} {number(value)}</b>",
-            showarrow=False,
-            xanchor="left",
-            font={"size": 15, "color": fill if ink.paper != "#FFFFFF" or fill != "#F0E442" else ink.text},
-        )
-    low = -1.08 if uses_tau else -0.04
-    figure.update_layout(
-        height=height,
-        margin={"l": 46, "r": 92, "t": 14, "b": 40},
-        showlegend=False,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        uirevision=started.run_id,
-        font={"color": ink.muted, "size": 14},
-        xaxis={
+        readable = ink.text if (fill, ink.paper) == ("#F0E442", "#FFFFFF") else fill
+        annotations.append(_beside(y, f"<b>{name} {number(value)}</b>", readable, 15))
+    ticks = (-1, -0.5, 0, 0.5, 1) if uses_tau else (0, 0.25, 0.5, 0.75, 1)
+    axis = {"zeroline": False, "fixedrange": True, "tickfont": {"color": ink.muted}}
+    layout = _layout(started.run_id, height) | {
+        "margin": {"l": 46, "r": 92, "t": 14, "b": 40},
+        "font": {"color": ink.muted, "size": 14},
+        "shapes": shapes,
+        "annotations": annotations,
+        "xaxis": axis
+        | {
             "range": [-0.25, max(total, 1) + 0.15],
             "title": {"text": "turns after the initial answers", "font": {"size": 14}},
             "dtick": 1 if total <= 20 else None,
             "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-            "tickfont": {"color": ink.muted},
         },
-        yaxis={
-            "range": [low, 1.08],
-            "tickvals": [-1, -0.5, 0, 0.5, 1] if uses_tau else [0, 0.25, 0.5, 0.75, 1],
-            "ticktext": ["−1", "−0.5", "0", "0.5", "1"] if uses_tau else ["0", "0.25", "0.5", "0.75", "1"],
+        "yaxis": axis
+        | {
+            "range": [-1.08 if uses_tau else -0.04, 1.08],
+            "tickvals": ticks,
+            "ticktext": [f"{t:g}".replace("-", "−") for t in ticks],
             "gridcolor": ink.faint,
-            "zeroline": False,
-            "fixedrange": True,
-            "tickfont": {"color": ink.muted},
         },
-    )
-    return figure
+    }
+    return {"data": data, "layout": layout}
 
 
-def _runs(trail: Trail) -> list[tuple[list[int], list[float], int | None]]:
+def _line(colour: str, dash: str = "solid", **where: Any) -> dict[str, Any]:
+    return {"type": "line", "line": {"color": colour, "width": 1.5, "dash": dash}, **where}
+
+
+def _beside(y: float, text: str, fill: str, size: int) -> dict[str, Any]:
+    """A label in the right margin."""
+    where = {"x": 1.015, "xref": "paper", "y": y, "xanchor": "left", "showarrow": False}
+    return {"text": text, "font": {"size": size, "color": fill}, **where}
+
+
+def _runs(trail: Trail) -> list[tuple[list[int], list[float | None], int | None]]:
     """Split a trail where the belief changes, each piece reaching to where the next begins."""
-    pieces: list[tuple[list[int], list[float], int | None]] = []
+    pieces: list[tuple[list[int], list[float | None], int | None]] = []
     start = 0
     last = len(trail.scores) - 1
     for i in range(1, last + 1):
@@ -395,9 +401,9 @@ def _runs(trail: Trail) -> list[tuple[list[int], list[float], int | None]]:
     return pieces
 
 
-def _priors(found: dict[str, Trail]) -> go.Scatter:
+def _priors(found: dict[str, Trail]) -> Trace:
     rows = [(name, t.scores[0], colour(t.beliefs[0]), shape(t.beliefs[0])) for name, t in found.items()]
-    return go.Scatter(
+    return _scatter(
         x=[0] * len(rows),
         y=[r[1] for r in rows],
         mode="markers",

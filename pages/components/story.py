@@ -98,14 +98,20 @@ def said(events: list[Any], k: int) -> None:
         _speech(f"{event.agent} replies", turn.reply, event.after, turn)
         ask, number = Ask(event.agent, tuple(event.heard)), event.round
         with st.expander(f"What {event.agent} heard ({len(event.heard)})"):
-            for heard in before.heard_by(ask, number):
-                _speech(heard.agent, heard.reply, heard.belief, None)
+            told = (_speech_html(h.agent, h.reply, h.belief, None) for h in before.heard_by(ask, number))
+            st.html("".join(told))
     with st.expander("The exact messages sent"):
-        for message in messages_for(before, ask, number):
-            st.html(
-                f'<div class="svr-say"><div class="small">{message["role"]}</div>'
-                f"<pre>{safe(message['content'])}</pre></div>"
+        sent = messages_for(before, ask, number)
+        # one element, however long the conversation: each costs time at every step
+        st.html(
+            "".join(
+                f'<div class="svr-say"><div class="small">{m["role"]}</div>{_pre(m["content"])}</div>' for m in sent
             )
+        )
+
+
+def _pre(text: str) -> str:
+    return f"<pre>{safe(text)}</pre>"
 
 
 def _standing(event: Any, debate: Debate) -> None:
@@ -122,6 +128,10 @@ def _standing(event: Any, debate: Debate) -> None:
 
 
 def _speech(who: str, reply: str, belief: int | None, turn: Turn | None) -> None:
+    st.html(_speech_html(who, reply, belief, turn))
+
+
+def _speech_html(who: str, reply: str, belief: int | None, turn: Turn | None) -> str:
     facts = ""
     if turn is not None:
         tokens = (
@@ -132,8 +142,8 @@ def _speech(who: str, reply: str, belief: int | None, turn: Turn | None) -> None
         signals = f" · perplexity {turn.signals.perplexity:.2f}" if turn.signals else ""
         cut = f" · finish: {safe(turn.finish_reason)}" if turn.finish_reason not in (None, "stop") else ""
         facts = f'<div class="small">{tokens} · {turn.latency:.1f} s · {cost}{sure}{signals}{cut}</div>'
-    body = f"<pre>{safe(reply.strip())}</pre>" if reply.strip() else '<pre style="opacity:.7">(an empty reply)</pre>'
-    st.html(
+    body = _pre(reply.strip()) if reply.strip() else '<pre class="none">(an empty reply)</pre>'
+    return (
         f'<div class="svr-say" style="border-color:{colour(belief)}">'
         f'<div class="small">{safe(who)}</div>{body}{facts}</div>'
     )

@@ -122,8 +122,10 @@ function controls(me) {
     element("span", { className: "key" }, "▸ chosen   ■ retained   ✕ changed   ○ void"));
 }
 
-// Only what the cursor changes: cheap enough for every step.
+// Only what the cursor changes: cheap enough for every step. The charts follow without asking the server.
 function mark(root, me, data) {
+  window.svrmadStep = { run: data.run, k: me.k };
+  window.dispatchEvent(new CustomEvent("svrmad-step"));
   for (const tick of root.querySelectorAll(".tick")) {
     const k = Number(tick.dataset.k);
     const hidden = data.hide && k > me.k;

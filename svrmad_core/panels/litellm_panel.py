@@ -76,10 +76,9 @@ def warm_up() -> ModuleType:
         if _ready is not None:
             return _ready
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-        with warnings.catch_warnings():
-            # what its types make pydantic say is nothing a user can act on
-            warnings.simplefilter("ignore")
-            litellm = importlib.import_module("litellm")
+        # what its types make pydantic say, now or at the first call, is nothing a user can act on
+        warnings.filterwarnings("ignore", message="Items? .* on TypedDict class")
+        litellm = importlib.import_module("litellm")
         litellm.suppress_debug_info = True
         litellm.telemetry = False
         for callbacks in ("callbacks", "input_callback", "success_callback", "failure_callback"):

@@ -19,6 +19,13 @@ HOSTILE = (
 )
 
 
+PLOTS_AT = "k => [...document.querySelectorAll('.svr-plot')].every(x => x.dataset.step === String(k))"
+DRAWN = """() => {
+  const plots = [...document.querySelectorAll('.svr-plot')];
+  return plots.length === 2 && plots.every(x => x.dataset.step);
+}"""
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """A folder with one debate: A1 is changed by A3, then A2 survives."""
@@ -64,7 +71,7 @@ def told(events, k):
 def drawn(page):
     """What the two charts hold, as Plotly keeps it: names, points and colours of the traces."""
     return page.evaluate(
-        """() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data.map(t => ({
+        """() => [...document.querySelectorAll('.svr-plot')].map(plot => plot.data.map(t => ({
             name: t.name, x: [...(t.x || [])], colour: t.marker && t.marker.color, dash: t.line && t.line.dash})))"""
     )
 
@@ -95,11 +102,12 @@ def count_edges(page):
 def test_scrubbing_with_keys_draws_each_step(page, address, events):
     first = next(e.seq for e in events if e.event == "debated") + 1
     open_at(page, address, events, first)
-    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 2")
+    page.wait_for_function(DRAWN)
+    page.wait_for_function(PLOTS_AT, arg=first)
     assert count_edges(page) == {"retained now": 1}
     page.keyboard.press("ArrowRight")
     at_step(page, events, first + 1)
-    page.wait_for_function("() => document.querySelector('.js-plotly-plot').data.some(t => t.name === 'changed now')")
+    page.wait_for_function(PLOTS_AT, arg=first + 1)
     assert count_edges(page) == {"retained": 1, "changed now": 1}
     nodes = next(t for t in drawn(page)[0] if t["name"] == "agents")
     assert nodes["colour"][0] == nodes["colour"][2], "A1 took over the belief of A3, and its colour"
@@ -204,6 +212,6 @@ def test_nothing_hangs_over_the_edge(chromium, address, events, width, scheme):
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     window = context.new_page()
     open_at(window, address, events, len(events) - 1)
-    window.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 2")
+    window.wait_for_function(DRAWN)
     assert window.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     context.close()
