@@ -8,21 +8,26 @@ export default function (component) {
   const root = parentElement.querySelector(".timeline");
   let me = memory.get(root);
   if (!me) {
-    me = { k: data.k, playing: null, speed: "1×", run: data.run };
+    me = { k: data.k, playing: null, speed: "1×", run: data.run, move: 0 };
     memory.set(root, me);
     me.onKey = (event) => keyPressed(event, me);
     document.addEventListener("keydown", me.onKey);
   }
-  if (me.run !== data.run) stop(me);
+  if (me.run !== data.run) {
+    stop(me);
+    me.move = 0;
+  }
   me.run = data.run;
   me.n = data.n;
-  me.k = data.k;
+  // what still answers an older move must not throw the cursor back
+  if (data.echo >= me.move) me.k = data.k;
   me.go = (k) => {
     const to = Math.max(1, Math.min(me.n, k));
     if (to === me.k) return;
     me.k = to;
+    me.move = Math.max(Date.now(), me.move + 1);
     mark(root, me, data);
-    setStateValue("step", to);
+    setStateValue("move", { step: to, id: me.move });
   };
   me.redraw = () => mark(root, me, data);
   draw(root, me, data);

@@ -87,8 +87,10 @@ def timeline(events: Sequence[Any], debate: Debate, k: int, hide_later: bool, on
     key = "timeline"
 
     def moved() -> None:
-        step = st.session_state[key].get("step")
-        if isinstance(step, int) and not isinstance(step, bool):
+        move = st.session_state[key].get("move")
+        step, number = (move.get("step"), move.get("id")) if isinstance(move, dict) else (None, None)
+        if isinstance(step, int) and isinstance(number, int):
+            st.session_state["timeline_move"] = number
             on_step(max(1, min(len(events), step)))
 
     _component(
@@ -100,6 +102,7 @@ def timeline(events: Sequence[Any], debate: Debate, k: int, hide_later: bool, on
             "k": k,
             "n": len(events),
             "hide": hide_later,
+            "echo": st.session_state.get("timeline_move", 0),
         },
-        on_step_change=moved,
+        on_move_change=moved,
     )

@@ -10,7 +10,8 @@ st.set_page_config(layout="wide")
 @st.fragment
 def stage() -> None:
     """Show the number that the component sent."""
-    k = st.session_state.get("timeline", {}).get("step") or 1
+    move = st.session_state.get("timeline", {}).get("move") or {"step": 1, "id": 0}
+    k = move["step"]
     _component(
         key="timeline",
         data={
@@ -20,8 +21,9 @@ def stage() -> None:
             "k": k,
             "n": 20,
             "hide": False,
+            "echo": move["id"],
         },
-        on_step_change=lambda: None,
+        on_move_change=lambda: None,
     )
     st.html(f'<div class="svr-words"><div class="t">step {k} shown</div></div>')
 

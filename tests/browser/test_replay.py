@@ -130,6 +130,16 @@ def test_clicking_a_tick_and_playing(page, address, events):
     assert page.locator(".play").inner_text() == "▷ play"
 
 
+def test_keys_faster_than_the_server_do_not_throw_the_cursor_back(page, address, events):
+    open_at(page, address, events, 1)
+    seen = []
+    for _ in range(len(events) - 1):
+        page.keyboard.press("ArrowRight")
+        seen.append(int(page.locator(".where").inner_text().split()[1]))
+    assert seen == list(range(2, len(events) + 1))
+    at_step(page, events, len(events))
+
+
 def test_reload_and_back_keep_the_step(page, address, events):
     open_at(page, address, events, 3)
     page.keyboard.press("ArrowRight")
