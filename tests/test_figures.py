@@ -101,8 +101,10 @@ async def test_scores_over_the_turns():
 
 
 async def test_labels_of_equal_scores_do_not_lie_on_each_other():
-    ys = [y for y, *_ in figures._spread([(1.0, "A1", ""), (1.0, "A2", ""), (0.98, "A3", ""), (-1.0, "A4", "")])]
+    ends = [(1.0, "A1", ""), (1.0, "A2", ""), (0.98, "A3", ""), (-1.0, "A4", ""), (-1.0, "A5", "")]
+    ys = [y for y, *_ in figures._spread(ends)]
     assert all(a - b >= 0.154 for a, b in pairwise(ys))
+    assert ys[-1] >= -1.02
 
 
 async def test_the_timeline_has_a_tick_for_every_event_but_the_ends():

@@ -348,7 +348,7 @@ def score_figure(started: RunStarted, events: Sequence[Any], k: int, ink: Ink, h
         if active and trail.scores[-1] is not None:
             ends.append((trail.scores[-1], name, colour(trail.beliefs[-1])))
     data.append(_priors(found))
-    for y, name, value, fill in _spread(ends):
+    for y, name, value, fill in _spread(ends, lowest=-1.02 if uses_tau else 0.02):
         readable = ink.text if (fill, ink.paper) == ("#F0E442", "#FFFFFF") else fill
         annotations.append(_beside(y, f"<b>{name} {number(value)}</b>", readable, 15))
     ticks = (-1, -0.5, 0, 0.5, 1) if uses_tau else (0, 0.25, 0.5, 0.75, 1)
@@ -420,15 +420,17 @@ def _priors(found: dict[str, Trail]) -> Trace:
     )
 
 
-def _spread(ends: list[tuple[float, str, str]], gap: float = 0.155) -> list[tuple[float, str, float, str]]:
-    """Move labels apart that would lie on each other; agents with one score share its neighbourhood."""
-    placed: list[tuple[float, str, float, str]] = []
-    previous = math.inf
-    for value, name, fill in sorted(ends, key=lambda e: (-e[0], e[1])):
-        y = min(value, previous - gap)
-        previous = y
-        placed.append((y, name, value, fill))
-    return placed
+def _spread(
+    ends: list[tuple[float, str, str]], gap: float = 0.155, lowest: float = -1.02
+) -> list[tuple[float, str, float, str]]:
+    """Move labels apart that would lie on each other: down from the highest, then up again from the bottom."""
+    rows = sorted(ends, key=lambda end: (-end[0], end[1]))
+    places: list[float] = []
+    for value, _, _ in rows:
+        places.append(min(value, places[-1] - gap) if places else value)
+    for i in reversed(range(len(places))):
+        places[i] = max(places[i], lowest if i + 1 == len(places) else places[i + 1] + gap)
+    return [(y, name, value, fill) for y, (value, name, fill) in zip(places, rows, strict=True)]
 
 
 def graph_alt(debate: Debate) -> str:

@@ -131,6 +131,12 @@ def _titles(options: list[str], known: dict[str, RunInfo]) -> dict[str, str]:
     return titles
 
 
+def _first_to_show(known: dict[str, RunInfo]) -> str | None:
+    """Where no link names a run: the first in which an agent survived, since there is most to see."""
+    accepted = (name for name, info in known.items() if info.verdict and info.verdict.reason == "accepted")
+    return next(accepted, next(iter(known), None))
+
+
 def run_picker() -> str | None:
     """Choose a run, or upload one; returns the run that the link names, else the first, or None if there is none.
 
@@ -141,7 +147,7 @@ def run_picker() -> str | None:
     left, right = st.columns([5, 1], vertical_alignment="bottom")
     with right.popover("Open a file", icon=":material/upload_file:", width="stretch"):
         _upload()
-    current = st.query_params.get("run") or (options[0] if options else None)
+    current = st.query_params.get("run") or _first_to_show(known)
     if current is None:
         return None
     if current not in known:

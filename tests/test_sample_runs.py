@@ -1,0 +1,42 @@
+"""The recordings that ship: real, whole, as the protocol decided, paired, and without anything private."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from svrmad_core import load, same_answer, verify
+from svrmad_core.recording import list_runs
+
+FOLDER = Path(__file__).parent.parent / "sample_runs"
+FILES = sorted(FOLDER.glob("*.jsonl"))
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_a_sample_run(path):
+    recording = load(path)
+    assert recording.notices == []
+    assert verify(recording) is None
+    assert not recording.started.simulated
+    assert recording.started.problem.reference
+    assert recording.run_id in README
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"sk-[A-Za-z0-9]|Bearer|api_key|/home/|/root/|/tmp/|/work/", text)
+
+
+def test_the_cases_are_there_and_each_has_its_all_to_all_replay():
+    runs = list_runs(FOLDER)
+    svr_mad = [r for r in runs if r.protocol == "svr_mad"]
+    paired = {r.parent for r in runs if r.protocol == "all_to_all"}
+    assert {r.run_id for r in svr_mad} == paired
+    reasons = {}
+    for info in svr_mad:
+        right = same_answer(info.verdict.answer, load(info.path).started.problem.reference)
+        reasons.setdefault((info.verdict.reason, right), []).append(info.run_id)
+    assert ("consensus", True) in reasons
+    assert ("accepted", True) in reasons
+    assert ("accepted", False) in reasons
+    assert any(reason == "vote" for reason, _ in reasons)
