@@ -92,7 +92,7 @@ async def test_a_reply_becomes_a_turn(provider):
 async def test_what_is_sent(provider):
     await ask(panel_at(provider), agent="A2", seed=10, temperature=0.7, max_tokens=99)
     sent = provider.requests[0]
-    assert sent.body.pop("messages")[1]["content"].startswith("Question: What is 6 * 7?")
+    assert sent.body.pop("messages")[-1]["content"].startswith("Question: What is 6 * 7?")
     assert sent.body == {
         "model": "fake-ok",
         "max_tokens": 99,
