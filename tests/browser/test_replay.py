@@ -134,6 +134,7 @@ def test_keys_faster_than_the_server_arrive(page, address, events):
     open_at(page, address, events, 1)
     for _ in range(len(events) - 1):
         page.keyboard.press("ArrowRight")
+    page.keyboard.press("End")
     at_step(page, events, len(events))
 
 
