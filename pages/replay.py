@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.components import figures, library, story
 from pages.components.look import Ink, ink
-from pages.components.plot import load_plotly, plot, steps_as_json
+from pages.components.plot import plot, steps_as_json
 from pages.components.timeline import timeline
 from svrmad_core.recording import Recording, RecordingError, RunInfo
 
@@ -83,7 +83,6 @@ def stage(name: str, recording: Recording, ghost: RunInfo | None) -> None:
         story.reference(debate)
 
 
-load_plotly()
 if chosen := chosen_run():
     for notice in chosen[1].notices:
         st.warning(notice, icon=":material/info:")

@@ -1,4 +1,4 @@
-// Draws the step at which the timeline stands, with the Plotly that Streamlit has loaded for its own charts.
+// Draws the step at which the timeline stands.
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, responsive: true };
 const memory = new WeakMap();
 
@@ -17,7 +17,6 @@ export default function (component) {
   root.style.height = `${data.height}px`;
   follow(root, me);
   return () => {
-    clearTimeout(me.waiting);
     window.removeEventListener("svrmad-step", me.follow);
     memory.delete(root);
     if (window.Plotly) window.Plotly.purge(root);
@@ -25,13 +24,12 @@ export default function (component) {
 }
 
 function follow(root, me) {
-  clearTimeout(me.waiting);
   const at = window.svrmadStep;
   if (!at || at.run !== me.data.run || at.k === me.shown) return;
   const spec = me.data.steps[at.k];
   if (!spec) return;
   if (!window.Plotly) {
-    me.waiting = setTimeout(() => follow(root, me), 20);
+    loaded().then(() => follow(root, me), () => { root.textContent = "The charts cannot be drawn: app/static/plotly-basic.min.js did not load. Reload the page."; });
     return;
   }
   me.shown = at.k;
@@ -40,3 +38,21 @@ function follow(root, me) {
   root.dataset.step = at.k;
   window.Plotly.react(root, data, layout, CONFIG);
 }
+
+// Streamlit serves the folder static/ beside the page; an address that ends in a slash is one level deeper.
+function loaded() {
+  window.svrmadPlotly ??= script("app/static/plotly-basic.min.js").catch(() => script("../app/static/plotly-basic.min.js"));
+  return window.svrmadPlotly;
+}
+
+function script(address) {
+  return new Promise((resolve, reject) => {
+    const made = document.createElement("script");
+    made.src = new URL(address, window.location.href).href;
+    made.onload = resolve;
+    made.onerror = reject;
+    document.head.append(made);
+  });
+}
+
+loaded();

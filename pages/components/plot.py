@@ -1,8 +1,8 @@
 """A Plotly figure for every step of a run, redrawn in the browser as the timeline moves.
 
 ``st.plotly_chart`` takes a changed figure for a new chart and builds it from nothing at every step, which costs more
-than the step. This draws with the same Plotly that Streamlit has loaded, follows the timeline without asking the
-server, and lets Plotly redraw only what differs.
+than the step. This draws with the plotly.js in ``static/``, follows the timeline without asking the server, and lets
+Plotly redraw only what differs.
 """
 
 from __future__ import annotations
@@ -25,18 +25,6 @@ _component = st.components.v2.component(
     js=(_HERE / "plot.js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
-
-
-def load_plotly() -> None:
-    """Have the browser load Plotly early: an empty chart that takes no room."""
-    with st.container(height=10, border=False):
-        empty = {
-            "height": 10,
-            "margin": dict.fromkeys("lrtb", 0),
-            "xaxis": {"visible": False},
-            "yaxis": {"visible": False},
-        }
-        st.plotly_chart({"data": [{"type": "scatter"}], "layout": empty}, key="load_plotly", alt="no data")
 
 
 def steps_as_json(draw: Callable[[int], tuple[Figure, str]], last: int, only: int | None = None) -> dict[int, str]:
