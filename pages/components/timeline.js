@@ -6,36 +6,86 @@ const memory = new WeakMap();
 export default function (component) {
   const { data, parentElement, setStateValue } = component;
   const root = parentElement.querySelector(".timeline");
-  let me = memory.get(root);
-  if (!me) {
-    me = { k: data.k, playing: null, speed: "1×", run: data.run, move: 0 };
-    memory.set(root, me);
-    me.onKey = (event) => keyPressed(event, me);
-    document.addEventListener("keydown", me.onKey);
-  }
-  if (me.run !== data.run) {
+  const me = memory.get(root) ?? mounted(root, data);
+  // The cursor lives here. The server, which answers late, moves it only to another run or by a jump of its own.
+  if (me.run !== data.run || me.jump !== data.jump) {
     stop(me);
-    me.move = 0;
+    me.k = data.k;
   }
-  me.run = data.run;
-  me.n = data.n;
-  // what still answers an older move must not throw the cursor back
-  if (data.echo >= me.move) me.k = data.k;
-  me.go = (k) => {
-    const to = Math.max(1, Math.min(me.n, k));
-    if (to === me.k) return;
-    me.k = to;
-    me.move = Math.max(Date.now(), me.move + 1);
-    mark(root, me, data);
-    setStateValue("move", { step: to, id: me.move });
-  };
+  Object.assign(me, { run: data.run, jump: data.jump, n: data.n, name: data.name });
+  me.send = (move) => setStateValue("move", move);
   me.redraw = () => mark(root, me, data);
+  if (data.echo === me.asked?.id) {
+    clearTimeout(me.asked.late);
+    me.asked = null;
+    if (me.k !== data.k) setTimeout(() => tell(me));
+  }
   draw(root, me, data);
   return () => {
-    stop(me);
-    document.removeEventListener("keydown", me.onKey);
     memory.delete(root);
+    me.leaving = setTimeout(() => left(me), 1000);
   };
+}
+
+// Streamlit may take an element away and put it back in the middle of a scrub; the cursor outlives that.
+function mounted(root, data) {
+  let me = window.svrmadTimeline;
+  if (me && me.run === data.run) clearTimeout(me.leaving);
+  else {
+    if (me) left(me);
+    me = { k: data.k, playing: null, speed: "1×", run: data.run, jump: data.jump, asked: null };
+    me.onKey = (event) => keyPressed(event, me);
+    me.onBack = () => wentBack(me);
+    document.addEventListener("keydown", me.onKey);
+    window.addEventListener("popstate", me.onBack);
+  }
+  memory.set(root, me);
+  window.svrmadTimeline = me;
+  return me;
+}
+
+function left(me) {
+  clearTimeout(me.leaving);
+  clearTimeout(me.asked?.late);
+  me.redraw = null;
+  me.send = null;
+  stop(me);
+  document.removeEventListener("keydown", me.onKey);
+  window.removeEventListener("popstate", me.onBack);
+  if (window.svrmadTimeline === me) window.svrmadTimeline = null;
+}
+
+function go(me, k) {
+  const to = Math.max(1, Math.min(me.n, k));
+  if (to === me.k) return;
+  me.k = to;
+  me.redraw?.();
+  if (!me.asked) tell(me);
+}
+
+// The server hears of one move at a time: where the cursor stands when it has answered is the next.
+function tell(me) {
+  if (!me.send) return;
+  const id = Math.max(Date.now(), (me.last ?? 0) + 1);
+  me.last = id;
+  const k = me.k;
+  const late = () => {
+    me.asked = null;
+    if (me.k !== k) tell(me);
+  };
+  me.asked = { id, late: setTimeout(late, 3000) };
+  me.send({ step: k, id });
+}
+
+// The browser's back and forward change the link, whose step is the cursor.
+function wentBack(me) {
+  const link = new URLSearchParams(window.location.search);
+  if (link.has("run") && link.get("run") !== me.name) return;
+  const step = Number(link.get("step") || me.n);
+  if (!Number.isInteger(step)) return;
+  stop(me);
+  me.k = Math.max(1, Math.min(me.n, step));
+  me.redraw?.();
 }
 
 function keyPressed(event, me) {
@@ -46,7 +96,7 @@ function keyPressed(event, me) {
   const moves = { ArrowLeft: me.k - 1, ArrowRight: me.k + 1, Home: 1, End: me.n };
   if (event.key in moves) {
     event.preventDefault();
-    me.go(moves[event.key]);
+    go(me, moves[event.key]);
   } else if (event.key === " " && !(at instanceof HTMLButtonElement)) {
     event.preventDefault();
     toggle(me);
@@ -55,10 +105,10 @@ function keyPressed(event, me) {
 
 function toggle(me) {
   if (me.playing) return stop(me);
-  if (me.k >= me.n) me.go(1);
+  if (me.k >= me.n) go(me, 1);
   me.playing = setInterval(() => {
     if (me.k >= me.n) stop(me);
-    else me.go(me.k + 1);
+    else go(me, me.k + 1);
   }, SPEEDS[me.speed]);
   me.redraw();
 }
@@ -95,7 +145,7 @@ function strip(me, data) {
   for (const block of data.blocks) {
     const ticks = element("div", { className: "ticks" });
     for (const tick of block.ticks) {
-      const button = element("button", { className: "tick", type: "button", title: tick.title, "aria-label": `step ${tick.k}: ${tick.title}`, onclick: () => me.go(tick.k) });
+      const button = element("button", { className: "tick", type: "button", title: tick.title, "aria-label": `step ${tick.k}: ${tick.title}`, onclick: () => go(me, tick.k) });
       button.dataset.k = tick.k;
       button.dataset.mark = tick.mark;
       button.dataset.title = tick.title;
@@ -108,7 +158,7 @@ function strip(me, data) {
     label.dataset.text = block.label;
     made.append(element("div", { className: "block" }, label, ticks));
   }
-  const verdict = element("button", { className: "verdict", type: "button", onclick: () => me.go(data.verdict.k) });
+  const verdict = element("button", { className: "verdict", type: "button", onclick: () => go(me, data.verdict.k) });
   verdict.dataset.k = data.verdict.k;
   made.append(verdict);
   return made;
@@ -121,9 +171,9 @@ function controls(me) {
   const play = button("▷ play", "Play or pause (space)", () => toggle(me));
   play.className = "play";
   return element("div", { className: "controls" },
-    button("|◀", "First step (Home)", () => me.go(1)), button("◀", "Previous step (left arrow)", () => me.go(me.k - 1)),
-    element("span", { className: "where", role: "status" }), button("▶", "Next step (right arrow)", () => me.go(me.k + 1)),
-    button("▶|", "Last step (End)", () => me.go(me.n)), play, speed,
+    button("|◀", "First step (Home)", () => go(me, 1)), button("◀", "Previous step (left arrow)", () => go(me, me.k - 1)),
+    element("span", { className: "where", role: "status" }), button("▶", "Next step (right arrow)", () => go(me, me.k + 1)),
+    button("▶|", "Last step (End)", () => go(me, me.n)), play, speed,
     element("span", { className: "key" }, "▸ chosen   ■ retained   ✕ changed   ○ void"));
 }
 

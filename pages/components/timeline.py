@@ -82,6 +82,11 @@ def verdict_block(debate: Debate, last: int) -> dict[str, Any]:
     return {"k": last, "text": text, "colour": fill, "ink": text_on(fill)}
 
 
+def jump() -> None:
+    """Say that the server has moved the step in the link by itself: the cursor, which else leads, follows."""
+    st.session_state["timeline_jump"] = st.session_state.get("timeline_jump", 0) + 1
+
+
 def timeline(events: Sequence[Any], debate: Debate, k: int, hide_later: bool, on_step: Callable[[int], None]) -> None:
     """Draw the timeline with its cursor after step ``k`` and call ``on_step`` when the user moves it."""
     key = "timeline"
@@ -103,6 +108,8 @@ def timeline(events: Sequence[Any], debate: Debate, k: int, hide_later: bool, on
             "n": len(events),
             "hide": hide_later,
             "echo": st.session_state.get("timeline_move", 0),
+            "jump": st.session_state.get("timeline_jump", 0),
+            "name": st.query_params.get("run", ""),
         },
         on_move_change=moved,
     )

@@ -130,11 +130,15 @@ def test_clicking_a_tick_and_playing(page, address, events):
     assert page.locator(".play").inner_text() == "▷ play"
 
 
-def test_keys_faster_than_the_server_arrive(page, address, events):
+def test_keys_faster_than_the_server_never_throw_the_cursor_back(page, address, events):
     open_at(page, address, events, 1)
+    seen = []
     for _ in range(len(events) - 1):
         page.keyboard.press("ArrowRight")
-    page.keyboard.press("End")
+        seen.append(int(page.locator(".where").inner_text().split()[1]))
+    assert seen == list(range(2, len(events) + 1))
+    at_step(page, events, len(events))
+    page.wait_for_timeout(1500)  # what the server still answers changes nothing
     at_step(page, events, len(events))
 
 
