@@ -59,8 +59,8 @@ function go(me, k) {
   const to = Math.max(1, Math.min(me.n, k));
   if (to === me.k) return;
   me.k = to;
+  if (!me.asked) tell(me); // first, so that the server works while the charts are drawn
   me.redraw?.();
-  if (!me.asked) tell(me);
 }
 
 // The server hears of one move at a time: where the cursor stands when it has answered is the next.
