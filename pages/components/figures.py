@@ -1,28 +1,37 @@
-"""Pure functions from a debate to a Plotly figure.
+"""Pure functions from a walk through a run to a film: the graph, the scores, the slopes, the flow of beliefs.
 
-A figure is plain data, ``{"data": [...], "layout": {...}}``, which ``plotly.graph_objects.Figure`` takes as it is:
-building Plotly's own objects costs fifty times as much, and every step of a run has a figure.
+Colour is belief, nodes stay put, edges run challenger -> receiver. A film is plain data: building Plotly's own objects
+costs fifty times as much.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
-from svrmad_core.debate import Debate
-from svrmad_core.graph import communication_graph
-from svrmad_core.records import RunStarted
+from svrmad_core.debate import Link
 from svrmad_core.words import number
 
+from .film import NOW, Film, Layer, spans
 from .look import Ink, colour, plotly_text, shape, short, text_on
+from .walk import State, Walk
 
 Point = tuple[float, float]
-Figure = dict[str, Any]
-"""A Plotly figure as plain data."""
-Trace = dict[str, Any]
 GRAPH_HEIGHT, SCORE_HEIGHT = 480, 300
 """Pixels."""
+CLEAR = "rgba(0,0,0,0)"
+OUTCOMES = {True: "retained", False: "changed", None: "void"}
+DASHES = {"retained": "solid", "changed": "dash", "void": "dot"}
+MANY = 12
+"""Beyond so many agents labels shrink to the score alone, and scores are named for a few."""
+CROWD = 25
+"""Beyond so many agents nodes have no labels; hovering and the table tell."""
+HAIRBALL = 600
+"""Beyond so many pairs of agents that have debated, only the newest links are drawn: the others would hide them, and
+stand among the ghosts and in the table."""
+_BOW = -0.13
 
 
 def places(names: Sequence[str]) -> dict[str, Point]:
@@ -34,12 +43,93 @@ def places(names: Sequence[str]) -> dict[str, Point]:
     }
 
 
-def _bend(start: Point, end: Point, near: float, far: float, bow: float, steps: int = 14) -> list[Point]:
+def grouped_places(names: Sequence[str], beliefs: int) -> Callable[[str, int | None], Point]:
+    """Where an agent stands that holds a belief: in that belief's ring, always at its own place in it.
+
+    No answer has a ring too, so that there are ``beliefs`` + 1 of them on a circle.
+    """
+    rings = beliefs + 1
+    reach = 0.52 * min(1.0, 3.2 / rings + 0.12)
+
+    def place(name: str, belief: int | None) -> Point:
+        ring = 2 * math.pi * (beliefs if belief is None else belief) / rings
+        own = 2 * math.pi * names.index(name) / len(names)
+        return 1.05 * math.sin(ring) + reach * math.sin(own), 0.95 * math.cos(ring) + reach * math.cos(own)
+
+    return place
+
+
+def _layout(run_id: str, height: int) -> dict[str, Any]:
+    """What the figures share: no legend, the page shows through, and a zoom stays from step to step."""
+    return {
+        "height": height,
+        "showlegend": False,
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "uirevision": run_id,
+        "hoverlabel": {"align": "left"},
+        "dragmode": False,
+    }
+
+
+# -- the graph ---------------------------------------------------------------------------------------------------
+
+
+def graph(w: Walk, ink: Ink, grouped: bool = False, height: int = GRAPH_HEIGHT) -> Film:
+    """The communication graph, growing.
+
+    Retained is solid, changed dashed, void dotted; what happened last is thick, older edges fade; the links
+    of all-to-all are faint ghosts behind. The receiver wears a ring, challengers still to be heard a thin one.
+
+    Parameters
+    ----------
+    grouped
+        Agents of one belief stand together, so that a changed mind moves its agent; else nodes stay put.
+    """
+    names = list(w.agents)
+    n = len(names)
+    circle = places(names)
+    place = grouped_places(names, len(w.beliefs)) if grouped else lambda name, belief: circle[name]
+    size = max(14.0, min(54.0, 250.0 / max(n, 1) ** 0.85)) * (0.8 if grouped and n > 2 else 1.0)
+    reach = (1.85 if grouped else 1.5) if n <= CROWD else (1.75 if grouped else 1.2)
+    # half a node and its ring in the units of the axes: edges end there, labels begin there
+    radius = (size / 2 + 9) * 2 * reach / height
+    axis = {"visible": False, "fixedrange": True}
+    layout = _layout(w.started.run_id, height) | {
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+        "xaxis": axis | {"range": [-reach * 1.2, reach * 1.2]},
+        "yaxis": axis | {"range": [-reach, reach], "scaleanchor": "x"},
+    }
+    if not grouped:
+        layout["shapes"] = _ghosts(circle, ink)
+    film = Film(w.steps, layout, alt=w.graph_alt, fit=int(height * 1.2))
+    drawn = _edges(film, w, place, radius, ink)
+    if n <= MANY and len(w.links) <= 24:
+        _numbers(film, drawn, ink)
+    _rings(film, w, place, size, ink)
+    _nodes(film, w, place, size, ink)
+    if n <= CROWD:
+        _labels(film, w, place, radius, ink, grouped)
+    return film
+
+
+def _ghosts(at: dict[str, Point], ink: Ink) -> list[dict[str, Any]]:
+    """All links of all-to-all as one path, which costs nothing to draw again."""
+    names = list(at)
+    path = "".join(
+        f"M{at[a][0]:.3f},{at[a][1]:.3f}L{at[b][0]:.3f},{at[b][1]:.3f}"
+        for i, a in enumerate(names)
+        for b in names[i + 1 :]
+    )
+    return [{"type": "path", "path": path, "layer": "below", "line": {"color": ink.faint, "width": 1}}] if path else []
+
+
+def _bend(start: Point, end: Point, near: float, far: float, steps: int) -> list[Point]:
     """A quadratic curve from start to end, stopping short of both nodes, bowed to its left."""
     (x0, y0), (x1, y1) = start, end
     length = math.hypot(x1 - x0, y1 - y0) or 1.0
-    cx = (x0 + x1) / 2 - (y1 - y0) * bow
-    cy = (y0 + y1) / 2 + (x1 - x0) * bow
+    cx = (x0 + x1) / 2 - (y1 - y0) * _BOW
+    cy = (y0 + y1) / 2 + (x1 - x0) * _BOW
     first, last = near / length, 1 - far / length
     points = []
     for i in range(steps + 1):
@@ -49,117 +139,100 @@ def _bend(start: Point, end: Point, near: float, far: float, bow: float, steps: 
     return points
 
 
-def graph_figure(debate: Debate, ink: Ink, height: int = GRAPH_HEIGHT) -> Figure:
-    """The communication graph so far: nodes coloured and shaped by belief, edges challenger -> receiver.
-
-    Retained is solid, changed dashed, void dotted; what happened last is thick, older edges fade; the links
-    of all-to-all are faint ghosts behind.
-    """
-    graph = communication_graph(debate)
-    at = places(list(graph))
-    n = len(at)
-    size = max(14.0, min(54.0, 250.0 / max(n, 1) ** 0.85))
-    reach = 1.5 if n <= 25 else 1.2
-    # half a node and its ring in the units of the axes: edges end there, labels begin there
-    radius = (size / 2 + 9) * 2 * reach / height
-    data = [_ghosts(at, ink), *_edges(graph, debate, at, radius, ink)]
-    if n <= 12 and len(debate.links) <= 24:
-        data.append(_numbers(graph, at, radius, ink))
-    data += [_ring(debate, at, size, ink), _nodes(debate, at, size)]
-    if n <= 25:
-        data.append(_labels(debate, at, radius, n, ink))
-    axis = {"visible": False, "fixedrange": True}
-    layout = _layout(debate.started.run_id, height) | {
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-        "hoverlabel": {"align": "left"},
-        "xaxis": axis | {"range": [-reach * 1.2, reach * 1.2]},
-        "yaxis": axis | {"range": [-reach, reach], "scaleanchor": "x"},
-    }
-    return {"data": data, "layout": layout}
+def _head(curve: Sequence[Point], length: float) -> list[Point]:
+    """The arrow's head at the end of a curve, as a triangle."""
+    (x0, y0), (x1, y1) = curve[-2], curve[-1]
+    whole = math.hypot(x1 - x0, y1 - y0) or 1.0
+    dx, dy = (x1 - x0) / whole * length, (y1 - y0) / whole * length
+    return [(x1 + dx * 0.25, y1 + dy * 0.25)] + [
+        (x1 - dx * 0.75 + side * 0.42 * dy, y1 - dy * 0.75 - side * 0.42 * dx) for side in (1, -1)
+    ]
 
 
-def _scatter(**fields: Any) -> Trace:
-    return {"type": "scatter", **fields}
+class _Edge:
+    """A link while neither of its ends moves: its curve, from which step until which, and as the newest until when."""
+
+    def __init__(self, link: Link, place: int, curve: list[Point], start: int, newest: int, until: int) -> None:
+        self.link, self.place, self.curve = link, place, curve
+        self.start, self.newest, self.until = start, newest, until
 
 
-def _layout(run_id: str, height: int) -> dict[str, Any]:
-    """What the figures share: no legend, the page shows through, and a zoom stays from step to step."""
-    clear = "rgba(0,0,0,0)"
-    return {
-        "height": height,
-        "showlegend": False,
-        "paper_bgcolor": clear,
-        "plot_bgcolor": clear,
-        "uirevision": run_id,
-    }
-
-
-def _ghosts(at: dict[str, Point], ink: Ink) -> Trace:
-    names = list(at)
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            x += [at[a][0], at[b][0], None]
-            y += [at[a][1], at[b][1], None]
-    return _scatter(x=x, y=y, mode="lines", name="ghosts", line={"color": ink.faint, "width": 1}, hoverinfo="skip")
-
-
-def _newest(debate: Debate) -> int:
-    """The event number of the newest links, or -1."""
-    return debate.links[-1].seq if debate.links else -1
-
-
-def _edges(graph: Any, debate: Debate, at: dict[str, Point], radius: float, ink: Ink) -> list[Trace]:
-    newest = _newest(debate)
-    many = graph.number_of_edges() > 60
-    groups: dict[tuple[str, bool], tuple[list[Any], list[Any], list[Any]]] = {}
-    traces = []
-    for challenger, receiver, data in graph.edges(data=True):
-        link = data["links"][-1]
-        outcome = {True: "retained", False: "changed", None: "void"}[link.retained]
-        current = link.seq == newest
-        curve = _bend(at[challenger], at[receiver], radius, radius, -0.13, 6 if many else 14)
-        xs, ys, texts = groups.setdefault((outcome, current), ([], [], []))
-        text = _edge_text(debate, link, outcome)
-        for px, py in curve:
-            xs.append(px)
-            ys.append(py)
-            texts.append(text)
-        xs.append(None)
-        ys.append(None)
-        texts.append(None)
-    dashes = {"retained": "solid", "changed": "dash", "void": "dot"}
-    for (outcome, current), (xs, ys, texts) in sorted(groups.items(), key=lambda item: item[0][1]):
-        width = (4.5 if current else 2.0) * (0.6 if many else 1.0)
-        # arrow heads only where a curve ends: the last point before each gap
-        ends = [0 if i + 1 < len(xs) and xs[i + 1] is not None else 1 for i in range(len(xs))]
-        head = (20 if current else 15) * (0.7 if many else 1.0)
-        traces.append(
-            _scatter(
-                x=xs,
-                y=ys,
-                text=texts,
-                mode="lines+markers",
-                name=f"{outcome}{' now' if current else ''}",
-                line={"color": ink.text if current else ink.line, "width": width, "dash": dashes[outcome]},
-                marker={
-                    "symbol": "arrow",
-                    "angleref": "previous",
-                    "size": [head if end and x is not None else 0 for end, x in zip(ends, xs, strict=True)],
-                    "color": ink.text if current else ink.line,
-                    "line": {"width": 0},
-                },
-                opacity=1.0 if current else 0.75,
+def _edges(film: Film, w: Walk, place: Callable[..., Point], radius: float, ink: Ink) -> list[_Edge]:
+    pairs = len({(a.challenger, a.receiver) for a in w.links})
+    many = pairs > 60
+    edges = _cut_edges(w, place, radius, 4 if many else 14)
+    if pairs > HAIRBALL:
+        _fade(edges, w)
+    unit = 0.7 if many else 1.0
+    for now in (False, True):
+        width = (4.5 if now else 2.0) * unit * ink.scale
+        fill = ink.text if now else ink.line
+        look: dict[str, Any] = {"opacity": 1.0 if now else 0.75, "mode": "lines"}
+        lines = {
+            outcome: film.layer(
+                f"{outcome}{' now' if now else ''}",
+                line={"color": fill, "width": width, "dash": DASHES[outcome]},
                 hovertemplate="%{text}<extra></extra>",
+                **look,
             )
+            for outcome in DASHES
+        }
+        heads = film.layer(
+            f"arrows{' now' if now else ''}",
+            fill="toself",
+            fillcolor=fill,
+            line={"color": fill, "width": 1},
+            hoverinfo="skip",
+            **look,
         )
-    return traces
+        for edge in edges:
+            start, until = (edge.start, edge.newest) if now else (max(edge.newest, edge.start), edge.until)
+            if start < until:
+                outcome = OUTCOMES[edge.link.retained]
+                lines[outcome].line(edge.curve, start, until, text=_edge_text(w, edge.link, outcome))
+                head = _head(edge.curve, radius * (0.75 if now else 0.55) * (0.8 if many else 1.0))
+                heads.line([*head, head[0]], start, until)
+    return edges
 
 
-def _edge_text(debate: Debate, link: Any, outcome: str) -> str:
+def _fade(edges: Sequence[_Edge], w: Walk) -> None:
+    """Let an edge go when as many links have followed it as can be told apart."""
+    most = HAIRBALL // 2
+    for edge in edges:
+        # links of one turn come and go together
+        if edge.place + most <= len(w.links):
+            edge.until = max(edge.newest, min(edge.until, w.links[edge.place + most - 1].seq + 1))
+
+
+def _cut_edges(w: Walk, place: Callable[..., Point], radius: float, points: int) -> list[_Edge]:
+    """The links as edges: the newest of a pair stands for it, and an edge is drawn anew where an end has moved."""
+    end = w.steps + 1
+    seqs = sorted({link.seq for link in w.links})
+    follows = dict.fromkeys(seqs, end) | {seq: later + 1 for seq, later in pairwise(seqs)}
+    replaced: dict[tuple[str, str], int] = {}
+    found = []
+    for number_, link in reversed(list(enumerate(w.links, 1))):
+        pair = (link.challenger, link.receiver)
+        first, until = link.seq + 1, replaced.get(pair, end)
+        replaced[pair] = first
+        ends = [
+            (place(link.challenger, a.belief), place(link.receiver, b.belief))
+            for a, b in zip(
+                w.agents[link.challenger][first - 1 : until - 1],
+                w.agents[link.receiver][first - 1 : until - 1],
+                strict=True,
+            )
+        ]
+        for start, stop, (a, b) in spans(ends):
+            begin, over = start + first - 1, stop + first - 1
+            curve = _bend(a, b, radius, radius, points)
+            found.append(_Edge(link, number_, curve, begin, min(follows[link.seq], over), over))
+    return found[::-1]
+
+
+def _edge_text(w: Walk, link: Link, outcome: str) -> str:
     def said(belief: int | None) -> str:
-        return plotly_text(short(None if belief is None else debate.beliefs[belief], 40))
+        return plotly_text(short(None if belief is None else w.beliefs[belief], 40))
 
     return (
         f"round {link.round}: {link.challenger} ({said(link.challenger_belief)}) → {link.receiver}"
@@ -167,205 +240,193 @@ def _edge_text(debate: Debate, link: Any, outcome: str) -> str:
     )
 
 
-def _numbers(graph: Any, at: dict[str, Point], radius: float, ink: Ink) -> Trace:
+def _numbers(film: Film, edges: Sequence[_Edge], ink: Ink) -> None:
     """The order of the links, in small discs on the edges."""
-    points, texts = [], []
-    for challenger, receiver, data in graph.edges(data=True):
-        points.append(_bend(at[challenger], at[receiver], radius, radius, -0.13, 10)[4])
-        texts.append(str(data["number"]))
-    return _scatter(
-        x=[p[0] for p in points],
-        y=[p[1] for p in points],
-        text=texts,
+    layer = film.layer(
+        "order",
         mode="markers+text",
-        name="order",
         hoverinfo="skip",
-        marker={"size": 20, "color": ink.paper, "line": {"color": ink.line, "width": 1.2}},
-        textfont={"size": 11, "color": ink.text},
+        marker={"size": 20 * ink.scale, "color": ink.paper, "line": {"color": ink.line, "width": 1.2}},
+        textfont={"size": 12 * ink.scale, "color": ink.text},
     )
+    for edge in edges:
+        x, y = edge.curve[int(len(edge.curve) * 0.4)]
+        layer.add(edge.start, edge.until, x=x, y=y, text=str(edge.place))
 
 
-def _ring(debate: Debate, at: dict[str, Point], size: float, ink: Ink) -> Trace:
-    """A ring around the receiver of the round, or the accepted agent."""
-    if debate.verdict is not None:
-        name = debate.verdict.agent
-    else:
-        name = debate.round.receiver if debate.round is not None else None
-    points = [at[name]] if name in at else []
-    return _scatter(
-        x=[p[0] for p in points],
-        y=[p[1] for p in points],
-        mode="markers",
-        name="receiver",
-        hoverinfo="skip",
-        marker={"size": size + 16, "color": "rgba(0,0,0,0)", "line": {"color": ink.text, "width": 3}},
-    )
+def _rings(film: Film, w: Walk, place: Callable[..., Point], size: float, ink: Ink) -> None:
+    """A ring around the receiver of the round, or the accepted agent; a thin one around who will challenge it."""
+    layer = film.layer("rings", mode="markers", hoverinfo="skip", marker={"color": CLEAR, "line": {"color": ink.text}})
+    for agent, states in w.agents.items():
+        worn = [
+            (place(agent, s.belief), "receiver" if agent == one else "challenger")
+            if agent == one or agent in waiting
+            else None
+            for s, one, waiting in zip(states, w.receiver, w.waiting, strict=True)
+        ]
+        for start, until, ring in spans(worn):
+            if ring is not None:
+                (x, y), role = ring
+                wide, thick = (16, 3) if role == "receiver" else (12, 1.5)
+                layer.add(start, until, x=x, y=y, text=role, marker__size=size + wide, marker__line__width=thick)
 
 
-def _nodes(debate: Debate, at: dict[str, Point], size: float) -> Trace:
-    states = list(debate.agents.values())
-    fills = [colour(s.belief) for s in states]
-    hover = [
-        f"<b>{s.name}</b> · {plotly_text(s.agent.model)}<br>answer: {plotly_text(short(s.answer, 60))}"
-        f"<br>prior {number(s.prior)} · r {s.retained} · c {s.changed} · D {s.debates}"
-        + (f"<br>{plotly_text(short(s.failure.message, 90))}" if s.failure else "")
-        for s in states
-    ]
-    return _scatter(
-        x=[at[s.name][0] for s in states],
-        y=[at[s.name][1] for s in states],
+def _nodes(film: Film, w: Walk, place: Callable[..., Point], size: float, ink: Ink) -> None:
+    layer = film.layer(
+        "agents",
         mode="markers+text",
-        name="agents",
-        text=[f"<b>{s.name}</b>" for s in states],
-        textfont={
-            "size": max(9, size * 0.31),
-            "color": [text_on(f) if s.belief is not None else f for f, s in zip(fills, states, strict=True)],
-        },
-        customdata=[s.name for s in states],
-        hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
-        marker={
-            "size": size,
-            "color": fills,
-            "symbol": [shape(s.belief) for s in states],
-            "opacity": [0.45 if s.failure else 1 for s in states],
-            "line": {"width": 0},
-        },
+        textfont={"size": max(9, size * 0.31)},
+        marker={"size": size, "line": {"width": 0, "color": ink.text}},
+        meta={"nodes": True},
     )
+    models = {a.name: plotly_text(a.model) for a in w.started.agents}
+    for name, states in w.agents.items():
+        for start, until, s in spans(states):
+            x, y = place(name, s.belief)
+            fill = colour(s.belief)
+            layer.add(
+                start,
+                until,
+                x=x,
+                y=y,
+                text=f"<b>{name}</b>",
+                customdata=name,
+                hovertext=f"<b>{name}</b> · {models[name]}<br>answer: {plotly_text(short(s.answer, 60))}"
+                f"<br>prior {number(s.prior)} · r {s.retained} · c {s.changed} · D {s.debates}"
+                + (f"<br>{plotly_text(short(s.failure, 90))}" if s.failure else ""),
+                textfont__color=fill if s.belief is None else text_on(fill),
+                marker__color=fill,
+                marker__symbol=shape(s.belief),
+                marker__opacity=0.45 if s.failure else 1,
+            )
 
 
-def _labels(debate: Debate, at: dict[str, Point], radius: float, n: int, ink: Ink) -> Trace:
+def _labels(film: Film, w: Walk, place: Callable[..., Point], radius: float, ink: Ink, grouped: bool) -> None:
     """Outside each node: its answer, and its score by name."""
-    xs, ys, texts, positions = [], [], [], []
-    for state in debate.agents.values():
-        x, y = at[state.name]
-        out = 1 + radius + 0.02
-        side = "middle right" if x > 0.3 else "middle left" if x < -0.3 else ""
-        # beside a node only the width counts, so that a label clears the ring without drifting away
-        xs.append(x + math.copysign(radius + 0.03, x) if side else x * out)
-        ys.append(y if side else y * out if n > 1 else -radius * 1.6)
-        positions.append(side or ("top center" if y > 0 else "bottom center"))
-        texts.append(_label(debate, state, n))
-    return _scatter(
-        x=xs,
-        y=ys,
-        text=texts,
-        textposition=positions,
+    n = len(w.agents)
+    layer = film.layer(
+        "scores",
         mode="text",
-        name="scores",
         hoverinfo="skip",
         cliponaxis=False,
-        textfont={"size": 14 if n <= 12 else 12, "color": ink.muted},
+        textfont={"size": (14 if n <= MANY else 12) * ink.scale, "color": ink.muted},
     )
+    for name, states in w.agents.items():
+        for start, until, (text, belief) in spans([(_label(s, n), s.belief) for s in states]):
+            x, y = place(name, belief)
+            if grouped:
+                layer.add(start, until, x=x, y=y - radius, text=text, textposition="bottom center")
+                continue
+            out = 1 + radius + 0.02
+            side = "middle right" if x > 0.3 else "middle left" if x < -0.3 else ""
+            # beside a node only the width counts, so that a label clears the ring without drifting away
+            layer.add(
+                start,
+                until,
+                x=x + math.copysign(radius + 0.03, x) if side else x * out,
+                y=y if side else y * out if n > 1 else -radius * 1.6,
+                text=text,
+                textposition=side or ("top center" if y > 0 else "bottom center"),
+            )
 
 
-def _label(debate: Debate, state: Any, n: int) -> str:
-    if state.failure is not None and not state.turns:
-        return "no reply"
-    if not state.turns:
+def _label(s: State, n: int) -> str:
+    if not s.asked:
         return "…"
-    if state.belief is None:
+    if s.score is None:
+        return "no reply"
+    if s.belief is None:
         return "no answer"
-    svr = state.svr
-    score = f"SVR {number(svr)}" if svr is not None else f"prior {number(state.prior)}"
-    if n > 12:
-        return number(svr if svr is not None else state.prior)
-    return f"{plotly_text(short(state.answer, 14))}<br>{score}"
+    if n > MANY:
+        return number(s.svr if s.svr is not None else s.prior)
+    score = f"SVR {number(s.svr)}" if s.svr is not None else f"prior {number(s.prior)}"
+    return f"{plotly_text(short(s.answer, 14))}<br>{score}"
 
 
-class Trail(NamedTuple):
-    """One agent's score and belief over the turns: a value for each of 0 ... number of turns."""
-
-    scores: list[float | None]
-    beliefs: list[int | None]
-    debated: list[int]
+# -- the scores over the turns ---------------------------------------------------------------------------------------
 
 
-def trails(started: RunStarted, events: Sequence[Any], upto: int) -> tuple[dict[str, Trail], int]:
-    """Scores and beliefs of all agents after each turn that followed the initial answers.
-
-    Returns
-    -------
-    trails, turns
-        name -> Trail, each list one longer than the number of turns after ``upto`` events.
-    """
-    debate = Debate(started)
-    found = {name: Trail([], [], []) for name in debate.agents}
-
-    def note() -> None:
-        for name, trail in found.items():
-            state = debate.agents[name]
-            trail.scores.append(debate.score(name) if state.turns else None)
-            trail.beliefs.append(state.belief)
-            trail.debated.append(state.debates)
-
-    turns = 0
-    answering = True
-    for event in events[1:upto]:
-        later = event.event in ("debated", "revised")
-        if later and answering:
-            answering = False
-            note()
-        debate.apply(event)
-        if later:
-            turns += 1
-            note()
-    if answering:
-        note()
-    return found, turns
-
-
-def score_figure(started: RunStarted, events: Sequence[Any], k: int, ink: Ink, height: int = SCORE_HEIGHT) -> Figure:
-    """Prior against SVR: a hollow marker for each prior, a step line for each score, tau dashed.
+def scores(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
+    """Prior against score: a hollow marker for each prior, a step line for each score, tau dashed.
 
     A line changes colour where its agent changes its belief; agents that have not debated stay faint.
     """
-    found, turns = trails(started, events, k)
-    total = sum(1 for e in events if e.event in ("debated", "revised"))
-    tau = started.settings.tau
-    uses_tau = started.protocol == "svr_mad"
-    shapes = [_line(ink.line, x0=turns, x1=turns, yref="paper", y0=0, y1=1)]
-    annotations: list[dict[str, Any]] = []
-    if uses_tau:
-        shapes.append(_line(ink.text, dash="dash", xref="paper", x0=0, x1=1, y0=tau, y1=tau))
-        annotations.append(_beside(tau, f"τ = {tau:g}", ink.text, 14))
-    data: list[Trace] = []
-    ends: list[tuple[float, str, str]] = []
-    for name, trail in found.items():
-        active = trail.debated[-1] > 0
-        for xs, ys, belief in _runs(trail):
-            data.append(
-                _scatter(
-                    x=xs,
-                    y=ys,
-                    mode="lines",
-                    name=name,
-                    line={"shape": "hv", "width": 3.5 if active else 1.5, "color": colour(belief)},
-                    opacity=1 if active else 0.45,
-                    hovertemplate=f"{name}: %{{y:.2f}}<extra></extra>",
-                )
-            )
-        if active and trail.scores[-1] is not None:
-            ends.append((trail.scores[-1], name, colour(trail.beliefs[-1])))
-    data.append(_priors(found))
-    for y, name, value, fill in _spread(ends, lowest=-1.02 if uses_tau else 0.02):
-        readable = ink.text if (fill, ink.paper) == ("#F0E442", "#FFFFFF") else fill
-        annotations.append(_beside(y, f"<b>{name} {number(value)}</b>", readable, 15))
+    uses_tau = w.started.protocol == "svr_mad"
+    layout = _score_layout(w, ink, height, uses_tau) | {
+        "xaxis": _turn_axis(w, ink),
+        "xaxis2": {"overlaying": "x", "range": [0, 1], "visible": False, "fixedrange": True},
+    }
+    film = Film(w.steps, layout, at=w.turns, alt=w.score_alt)
+    _cursor(film, w, layout["yaxis"]["range"], ink)
+    changes = w.changes()
+    answered = changes[0] - 1 if changes else w.steps
+    layers: dict[tuple[int | None, bool], Layer] = {}
+    for active in (False, True):
+        for name, states in w.agents.items():
+            # a line is faint until its agent has debated
+            woken = next((k for k in range(answered, w.steps + 1) if states[k - 1].debates), w.steps + 1)
+            shown = (woken, w.steps + 1) if active else (answered, woken)
+            for start, until, belief in spans([s.belief for s in states[answered - 1 :]]):
+                piece = (start + answered - 1, until + answered - 1)
+                if (belief, active) not in layers:
+                    layers[belief, active] = _score_layer(film, belief, active)
+                _score_line(layers[belief, active], w, name, piece, shown)
+    _priors(film, w, answered)
+    _ends(film, w, ink, -1.02 if uses_tau else 0.02)
+    return film
+
+
+def _score_layer(film: Film, belief: int | None, active: bool) -> Layer:
+    return film.layer(
+        f"belief {belief}{'' if active else ' waiting'}",
+        mode="lines",
+        line={"shape": "hv", "width": 3.5 if active else 1.5, "color": colour(belief)},
+        opacity=1.0 if active else 0.45,
+        hovertemplate="%{customdata}: %{y:.2f}<extra></extra>",
+        meta={"lines": True},
+    )
+
+
+def _score_line(layer: Layer, w: Walk, name: str, piece: tuple[int, int], shown: tuple[int, int]) -> None:
+    """A piece of an agent's line, of one belief: from where the piece begins to where the next one does."""
+    first, over = piece
+
+    def add(start: int, until: int, x: Any, y: float | None) -> None:
+        start, until = max(start, shown[0]), min(until, shown[1])
+        if start < until:
+            layer.add(start, until, x=x, y=y, customdata=name)
+
+    for start, until, score in spans([s.score for s in w.agents[name][first - 1 : over - 1]]):
+        k = start + first - 1
+        add(k, w.steps + 1, w.turns[k - 1], score)
+        add(k, until + first - 1, NOW, score)
+    if over <= w.steps:
+        add(over, w.steps + 1, w.turns[over - 1], w.agents[name][over - 1].score)
+    add(first, w.steps + 1, None, None)
+
+
+def _turn_axis(w: Walk, ink: Ink) -> dict[str, Any]:
+    total = w.turns[-1]
+    return _axis(ink) | {
+        "range": [-0.25, max(total, 1) + 0.15],
+        "title": {"text": "turns after the initial answers", "font": {"size": 14 * ink.scale}},
+        "dtick": 1 if total <= 20 else None,
+        "showgrid": False,
+    }
+
+
+def _axis(ink: Ink) -> dict[str, Any]:
+    return {"zeroline": False, "fixedrange": True, "tickfont": {"color": ink.muted}}
+
+
+def _score_layout(w: Walk, ink: Ink, height: int, uses_tau: bool) -> dict[str, Any]:
+    tau = w.started.settings.tau
     ticks = (-1, -0.5, 0, 0.5, 1) if uses_tau else (0, 0.25, 0.5, 0.75, 1)
-    axis = {"zeroline": False, "fixedrange": True, "tickfont": {"color": ink.muted}}
-    layout = _layout(started.run_id, height) | {
-        "margin": {"l": 46, "r": 92, "t": 14, "b": 40},
-        "font": {"color": ink.muted, "size": 14},
-        "shapes": shapes,
-        "annotations": annotations,
-        "xaxis": axis
-        | {
-            "range": [-0.25, max(total, 1) + 0.15],
-            "title": {"text": "turns after the initial answers", "font": {"size": 14}},
-            "dtick": 1 if total <= 20 else None,
-            "showgrid": False,
-        },
-        "yaxis": axis
+    layout = _layout(w.started.run_id, height) | {
+        "margin": {"l": 46 * ink.scale, "r": 92 * ink.scale, "t": 14, "b": 40 * ink.scale},
+        "font": {"color": ink.muted, "size": 14 * ink.scale},
+        "yaxis": _axis(ink)
         | {
             "range": [-1.08 if uses_tau else -0.04, 1.08],
             "tickvals": ticks,
@@ -373,82 +434,335 @@ def score_figure(started: RunStarted, events: Sequence[Any], k: int, ink: Ink, h
             "gridcolor": ink.faint,
         },
     }
-    return {"data": data, "layout": layout}
+    if uses_tau:
+        line = {"color": ink.text, "width": 1.5, "dash": "dash"}
+        layout["shapes"] = [{"type": "line", "line": line, "xref": "paper", "x0": 0, "x1": 1, "y0": tau, "y1": tau}]
+        layout["annotations"] = [
+            {
+                "text": f"τ = {tau:g}",
+                "font": {"size": 14 * ink.scale, "color": ink.text},
+                "x": 1,
+                "xref": "paper",
+                "y": tau,
+                "xanchor": "right",
+                "yanchor": "bottom",
+                "showarrow": False,
+            }
+        ]
+    return layout
 
 
-def _line(colour: str, dash: str = "solid", **where: Any) -> dict[str, Any]:
-    return {"type": "line", "line": {"color": colour, "width": 1.5, "dash": dash}, **where}
+def _cursor(film: Film, w: Walk, heights: Sequence[float], ink: Ink) -> None:
+    layer = film.layer("cursor", mode="lines", hoverinfo="skip", line={"color": ink.line, "width": 1.5})
+    for start, until, turn in spans(w.turns):
+        layer.line([(turn, heights[0]), (turn, heights[1])], start, until)
 
 
-def _beside(y: float, text: str, fill: str, size: int) -> dict[str, Any]:
-    """A label in the right margin."""
-    where = {"x": 1.015, "xref": "paper", "y": y, "xanchor": "left", "showarrow": False}
-    return {"text": text, "font": {"size": size, "color": fill}, **where}
-
-
-def _runs(trail: Trail) -> list[tuple[list[int], list[float | None], int | None]]:
-    """Split a trail where the belief changes, each piece reaching to where the next begins."""
-    pieces: list[tuple[list[int], list[float | None], int | None]] = []
-    start = 0
-    last = len(trail.scores) - 1
-    for i in range(1, last + 1):
-        if trail.beliefs[i] != trail.beliefs[start]:
-            xs = list(range(start, i + 1))
-            pieces.append((xs, [trail.scores[x] for x in xs], trail.beliefs[start]))
-            start = i
-    xs = list(range(start, last + 1))
-    pieces.append((xs, [trail.scores[x] for x in xs], trail.beliefs[start]))
-    return pieces
-
-
-def _priors(found: dict[str, Trail]) -> Trace:
-    rows = [(name, t.scores[0], colour(t.beliefs[0]), shape(t.beliefs[0])) for name, t in found.items()]
-    return _scatter(
-        x=[0] * len(rows),
-        y=[r[1] for r in rows],
+def _priors(film: Film, w: Walk, answered: int) -> None:
+    layer = film.layer(
+        "prior",
         mode="markers",
-        name="prior",
-        hovertext=[r[0] for r in rows],
         hovertemplate="%{hovertext}: prior %{y:.2f}<extra></extra>",
-        marker={
-            "size": 11,
-            "symbol": [r[3] if r[3].endswith("-open") else f"{r[3]}-open" for r in rows],
-            "color": [r[2] for r in rows],
-            "line": {"width": 2.5},
-        },
+        marker={"size": 11, "line": {"width": 2.5}},
         cliponaxis=False,
     )
+    for name, states in w.agents.items():
+        # priors by rank move while answers come in; later an agent's first belief stays
+        for start, until, (asked, prior, belief) in spans(
+            [(s.score is not None, s.prior, w.agents[name][min(k, answered - 1)].belief) for k, s in enumerate(states)]
+        ):
+            if asked:
+                symbol = shape(belief)
+                layer.add(
+                    start,
+                    until,
+                    x=0,
+                    y=prior,
+                    hovertext=name,
+                    marker__symbol=symbol if symbol.endswith("-open") else f"{symbol}-open",
+                    marker__color=colour(belief),
+                )
+
+
+def _ends(film: Film, w: Walk, ink: Ink, lowest: float) -> None:
+    """Name and score at the right of the agents that have debated, moved apart; of a crowd, the highest."""
+    layer = film.layer(
+        "ends",
+        mode="text",
+        xaxis="x2",
+        textposition="middle right",
+        textfont={"size": 15 * ink.scale},
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+    rows = []
+    for k in range(w.steps):
+        found = [
+            (s.score, name, colour(s.belief))
+            for name, s in ((name, states[k]) for name, states in w.agents.items())
+            if s.debates and s.score is not None
+        ]
+        rows.append(_spread(sorted(found, key=lambda end: (-end[0], end[1]))[:MANY], 0.155 * ink.scale, lowest))
+    for start, until, row in spans(rows):
+        for y, name, value, fill in row:
+            text = f"<b>{name} {number(value)}</b>"
+            layer.add(start, until, x=1, y=y, text=text, textfont__color=_readable(fill, ink))
+
+
+def _readable(fill: str, ink: Ink) -> str:
+    return ink.text if (fill, ink.paper) == ("#F0E442", "#FFFFFF") else fill
 
 
 def _spread(
-    ends: list[tuple[float, str, str]], gap: float = 0.155, lowest: float = -1.02
+    ends: Sequence[tuple[float, str, str]], gap: float = 0.155, lowest: float = -1.02
 ) -> list[tuple[float, str, float, str]]:
     """Move labels apart that would lie on each other: down from the highest, then up again from the bottom."""
     rows = sorted(ends, key=lambda end: (-end[0], end[1]))
-    places: list[float] = []
+    heights: list[float] = []
     for value, _, _ in rows:
-        places.append(min(value, places[-1] - gap) if places else value)
-    for i in reversed(range(len(places))):
-        places[i] = max(places[i], lowest if i + 1 == len(places) else places[i + 1] + gap)
-    return [(y, name, value, fill) for y, (value, name, fill) in zip(places, rows, strict=True)]
+        heights.append(min(value, heights[-1] - gap) if heights else value)
+    for i in reversed(range(len(heights))):
+        heights[i] = max(heights[i], lowest if i + 1 == len(heights) else heights[i + 1] + gap)
+    return [(y, name, value, fill) for y, (value, name, fill) in zip(heights, rows, strict=True)]
 
 
-def graph_alt(debate: Debate) -> str:
-    """The graph in a sentence, for those who cannot see it."""
-    held = "; ".join(
-        f"{', '.join(debate.holders(b))} hold {short(answer, 30)}"
-        for b, answer in enumerate(debate.beliefs)
-        if debate.holders(b)
+# -- prior beside score ----------------------------------------------------------------------------------------------
+
+
+def slopes(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
+    """Each agent's prior at the left and its score now at the right: who fell, who survived.
+
+    Agents that have not debated are faint and level; the accepted one is drawn thick.
+    """
+    uses_tau = w.started.protocol == "svr_mad"
+    layout = _score_layout(w, ink, height, uses_tau) | {
+        "xaxis": _axis(ink)
+        | {
+            "range": [-0.32, 1.32],
+            "tickvals": [0, 1],
+            "ticktext": ["prior", "score now"],
+            "tickfont": {"color": ink.text, "size": 15 * ink.scale},
+            "showgrid": False,
+        }
+    }
+    layout["margin"] = layout["margin"] | {"r": 14}
+    for note in layout.get("annotations", ()):
+        note |= {"x": 0.5, "xanchor": "center"}
+    film = Film(w.steps, layout, alt=w.score_alt)
+    accepted = w.verdict.agent if w.verdict is not None else None
+    layers: dict[tuple[int | None, bool, bool], Layer] = {}
+    for name, states in w.agents.items():
+        kinds = [
+            None if s.score is None else (s.belief, s.debates > 0, name == accepted and k == w.steps, s.prior, s.score)
+            for k, s in enumerate(states, 1)
+        ]
+        for start, until, kind in spans(kinds):
+            if kind is None:
+                continue
+            *look, prior, score = kind
+            layer = layers.get(tuple(look)) or layers.setdefault(tuple(look), _slope_layer(film, *look, ink))
+            filled = shape(look[0])
+            hollow = filled if filled.endswith("-open") else f"{filled}-open"
+            for x, y, symbol in ((0, prior, hollow), (1, score, filled), (None, None, filled)):
+                layer.add(start, until, x=x, y=y, marker__symbol=symbol, customdata=name)
+    _slope_names(film, w, ink, -1.02 if uses_tau else 0.02)
+    return film
+
+
+def _slope_layer(film: Film, belief: int | None, debated: bool, chosen: bool, ink: Ink) -> Layer:
+    return film.layer(
+        f"slope {belief}",
+        mode="lines+markers",
+        line={"color": colour(belief), "width": 6 if chosen else 3.5 if debated else 1.5},
+        opacity=1.0 if debated else 0.45,
+        hovertemplate="%{customdata}: %{y:.2f}<extra></extra>",
+        marker={"size": 11 * ink.scale, "line": {"width": 2.5, "color": colour(belief)}, "color": colour(belief)},
+        meta={"lines": True},
     )
-    last = debate.links[-1] if debate.links else None
-    newest = ""
-    if last is not None:
-        outcome = {True: "kept its answer", False: "changed its answer", None: "gave no readable answer"}
-        newest = f" Last, {last.receiver} heard {last.challenger} and {outcome[last.retained]}."
-    return f"Communication graph with {len(debate.links)} links. {held or 'No answers yet'}.{newest}"
 
 
-def score_alt(debate: Debate) -> str:
-    """The score chart in a sentence."""
-    rows = [f"{name} {number(score)} (prior {number(prior)})" for name, score, prior in debate.ranking()[:12]]
-    return f"Scores, highest first: {', '.join(rows) or 'none yet'}."
+def _slope_names(film: Film, w: Walk, ink: Ink, lowest: float) -> None:
+    for x, side in ((0.0, "left"), (1.0, "right")):
+        layer = film.layer(
+            f"names {side}",
+            mode="text",
+            textposition=f"middle {side}",
+            textfont={"size": 14 * ink.scale},
+            hoverinfo="skip",
+        )
+        rows = []
+        for k in range(w.steps):
+            found = [
+                (s.prior if side == "left" else s.score, name, colour(s.belief))
+                for name, s in ((name, states[k]) for name, states in w.agents.items())
+                if s.score is not None and (len(w.agents) <= MANY or s.debates)
+            ]
+            rows.append(_spread(sorted(found, key=lambda end: (-end[0], end[1]))[:MANY], 0.15 * ink.scale, lowest))
+        for start, until, row in spans(rows):
+            for y, name, value, fill in row:
+                text = f"{name} {number(value)}"
+                layer.add(
+                    start,
+                    until,
+                    x=x + (-0.03 if side == "left" else 0.03),
+                    y=y,
+                    text=text,
+                    textfont__color=_readable(fill, ink),
+                )
+
+
+# -- who believed what -----------------------------------------------------------------------------------------------
+
+
+def flow(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
+    """Who believed what over the turns: a band a belief, a line an agent, a changed mind crosses from band to band."""
+    n = len(w.agents)
+    changes = w.changes()
+    answered = changes[0] - 1 if changes else w.steps
+    moments = [answered, *changes]
+    heights = [_slots(w, k) for k in moments]
+    lowest = max((y for at in heights for y in at.values()), default=1.0)
+    layout = _layout(w.started.run_id, height) | {
+        "margin": {"l": 44 * ink.scale if n <= CROWD else 12, "r": 150 * ink.scale, "t": 8, "b": 40 * ink.scale},
+        "font": {"color": ink.muted, "size": 14 * ink.scale},
+        "xaxis": _turn_axis(w, ink),
+        "xaxis2": {"overlaying": "x", "range": [0, 1], "visible": False, "fixedrange": True},
+        "yaxis": _axis(ink) | {"visible": False, "range": [lowest + 0.7, -0.7]},
+    }
+    film = Film(w.steps, layout, at=w.turns, alt=_flow_alt(w))
+    _cursor(film, w, [lowest + 0.7, -0.7], ink)
+    thick = max(1.5, min(24.0, (height - 60) / (lowest + 1.4) * 0.82))
+    layers: dict[int | None, Layer] = {}
+    hold = 0.3 if w.turns[-1] <= 60 else 0.0
+
+    def layer_of(belief: int | None) -> Layer:
+        if belief not in layers:
+            layers[belief] = film.layer(
+                f"belief {belief}",
+                mode="lines",
+                line={"color": colour(belief), "width": thick},
+                opacity=0.85,
+                hovertemplate="%{text}<extra></extra>",
+                meta={"lines": True},
+            )
+        return layers[belief]
+
+    for name in w.agents:
+        _flow_agent(w, name, changes, heights, hold, layer_of)
+    _flow_names(film, w, heights, ink)
+    _flow_labels(film, w, ink, moments, heights)
+    return film
+
+
+def _flow_agent(
+    w: Walk,
+    name: str,
+    changes: Sequence[int],
+    heights: Sequence[dict[str, float]],
+    hold: float,
+    layer_of: Callable[[int | None], Layer],
+) -> None:
+    """One agent's line: level while nothing changes for it, drawn as far as the run has come."""
+    states, end = w.agents[name], w.steps + 1
+    before = changes[0] - 1 if changes else w.steps
+    first = next((k for k, s in enumerate(states, 1) if s.asked), before)
+    belief, y = states[before - 1].belief, heights[0][name]
+
+    def add(start: int, until: int, x: Any, y: float | None) -> None:
+        text = None if x is None else _flow_text(w, name, belief)
+        layer_of(belief).add(start, until, x=x, y=y, text=text, customdata=name)
+
+    add(first, end, -0.2, y)
+    add(first, end, hold * 0.8, y)
+    for i, k in enumerate(changes, 1):
+        held, there = states[k - 1].belief, heights[i][name]
+        if (held, there) == (belief, y):
+            continue
+        add(before, k, NOW, y)
+        add(k, end, i - 1 + hold, y)
+        if held != belief:
+            add(first, end, None, None)
+            belief = held
+            add(k, end, i - 1 + hold, y)
+        add(k, end, i - hold, there)
+        before, y = k, there
+    add(before, end, NOW, y)
+    add(first, end, None, None)
+
+
+def _slots(w: Walk, k: int) -> dict[str, float]:
+    """Agents stacked by belief in order of appearance, no answer last, with a gap between beliefs."""
+    held: dict[int, list[str]] = {}
+    for name, states in w.agents.items():
+        belief = states[k - 1].belief
+        held.setdefault(len(w.beliefs) if belief is None else belief, []).append(name)
+    slots: dict[str, float] = {}
+    y = 0.0
+    for belief in sorted(held):
+        for name in held[belief]:
+            slots[name] = y
+            y += 1.0
+        y += 0.6
+    return slots
+
+
+def _flow_text(w: Walk, name: str, belief: int | None) -> str:
+    return f"{name}: {plotly_text(short(None if belief is None else w.beliefs[belief], 40))}"
+
+
+def _flow_names(film: Film, w: Walk, heights: Sequence[dict[str, float]], ink: Ink) -> None:
+    if len(w.agents) > CROWD:
+        return
+    layer = film.layer(
+        "names",
+        mode="text",
+        textposition="middle left",
+        textfont={"size": 13 * ink.scale, "color": ink.muted},
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+    for name, y in heights[0].items():
+        layer.add(1, x=-0.25, y=y, text=name)
+
+
+def _flow_labels(film: Film, w: Walk, ink: Ink, moments: Sequence[int], heights: Sequence[dict[str, float]]) -> None:
+    """At the right, each belief held now, and by how many."""
+    layer = film.layer(
+        "held",
+        mode="text",
+        xaxis="x2",
+        textposition="middle right",
+        textfont={"size": 14 * ink.scale},
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+    for i, k in enumerate(moments):
+        until = moments[i + 1] if i + 1 < len(moments) else None
+        held: dict[int | None, list[float]] = {}
+        for name, states in w.agents.items():
+            held.setdefault(states[k - 1].belief, []).append(heights[i][name])
+        for belief, ys in held.items():
+            answer = "no answer" if belief is None else plotly_text(short(w.beliefs[belief], 14))
+            text = f"<b>{answer}</b> · {len(ys)}"
+            y = sum(ys) / len(ys)
+            layer.add(k, until, x=1, y=y, text=text, textfont__color=_readable(colour(belief), ink))
+
+
+def _flow_alt(w: Walk) -> list[str]:
+    """Who holds what, after each step."""
+    told = []
+    for k in range(w.steps):
+        held: dict[int | None, list[str]] = {}
+        for name, states in w.agents.items():
+            if states[k].asked:
+                held.setdefault(states[k].belief, []).append(name)
+        rows = [
+            f"{len(names)} hold {short(None if b is None else w.beliefs[b], 30)}: {', '.join(names[:MANY])}"
+            for b, names in held.items()
+        ]
+        told.append(f"Beliefs after {w.turns[k]} turns. {'; '.join(rows) or 'No answers yet'}.")
+    return told
+
+
+PICTURES: dict[str, Callable[[Walk, Ink], Film]] = {"graph": graph, "scores": scores, "slope": slopes, "flow": flow}
+"""What can be drawn of a run, by name."""

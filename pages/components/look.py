@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from typing import NamedTuple
 
-import streamlit as st
-
 # Okabe and Ito's palette without black, which a dark page swallows, and with yellow last, which a light one does
 BELIEF_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 _DARK_TEXT_ON = {"#E69F00", "#CC79A7", "#56B4E9", "#F0E442"}
@@ -23,15 +21,12 @@ class Ink(NamedTuple):
     faint: str
     line: str
     paper: str
+    scale: float = 1.0
+    """Of type: more on a projector."""
 
 
 LIGHT = Ink("#1B1F27", "#5B6470", "rgba(91,100,112,0.16)", "#7C8592", "#FFFFFF")
 DARK = Ink("#F1F3F5", "#A4ADB9", "rgba(164,173,185,0.18)", "#7F8894", "#0F1216")
-
-
-def ink() -> Ink:
-    """The inks of the theme the page is shown in."""
-    return DARK if st.context.theme.type == "dark" else LIGHT
 
 
 def colour(belief: int | None) -> str:

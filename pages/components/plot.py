@@ -1,4 +1,4 @@
-"""A Plotly figure for every step of a run, redrawn in the browser as the timeline moves.
+"""A film of a run, redrawn in the browser as the timeline moves.
 
 ``st.plotly_chart`` takes a changed figure for a new chart and builds it from nothing at every step, which costs more
 than the step. This draws with the plotly.js in ``static/``, follows the timeline without asking the server, and lets
@@ -7,53 +7,70 @@ Plotly redraw only what differs.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
 
-from .figures import Figure
-
-MOST_BYTES = 6 * 2**20
-"""Figures of all steps that together are larger are not sent; the step shown is, by the server."""
+from .look import Ink
 
 _HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "svrmad_plot",
-    html='<div class="svr-plot" role="img"></div>',
-    js=(_HERE / "plot.js").read_text(encoding="utf-8"),
-    isolate_styles=False,
+HTML = (
+    '<div class="svr-picture"><div class="svr-plot" role="img"></div><div class="svr-take">'
+    '<button type="button" data-format="png" title="Save this picture as PNG">PNG</button>'
+    '<button type="button" data-format="svg" title="Save this picture as SVG">SVG</button></div></div>'
 )
+CSS = (_HERE / "plot.css").read_text(encoding="utf-8")
+JS = (_HERE / "plot.js").read_text(encoding="utf-8")
+_component = st.components.v2.component("svrmad_plot", html=HTML, css=CSS, js=JS, isolate_styles=False)
 
 
-def steps_as_json(draw: Callable[[int], tuple[Figure, str]], last: int, only: int | None = None) -> dict[int, str]:
-    """The figure and its alternative text of every step, as JSON; empty if that is too much to send.
+def plot(
+    run: str,
+    film: str,
+    name: str,
+    ink: Ink,
+    agent: str | None = None,
+    predict: bool = False,
+    on_choose: Callable[[str | None], None] | None = None,
+) -> None:
+    """Draw the step at which the timeline of this run stands.
 
     Parameters
     ----------
-    draw
-        From a step to its figure and the figure in a sentence.
-    last
-        The last step.
-    only
-        Draw this step alone, whatever its size.
+    run
+        The run's name; the picture follows the timeline that has the same.
+    film
+        A film as JSON. As long as it is the same, Streamlit sends it once.
+    name
+        What is drawn, of ``figures.PICTURES``; also the element's key.
+    ink
+        The colours that are not belief.
+    agent
+        The agent brought forward, if any.
+    predict
+        Do not let the axis tell how long the run is.
+    on_choose
+        Called with an agent that is clicked, or None when it is clicked again.
     """
-    made: dict[int, str] = {}
-    size = 0
-    # the last step is the largest: a run that is too long is known at once
-    for k in range(last, 0, -1) if only is None else [only]:
-        figure, alt = draw(k)
-        made[k] = json.dumps({**figure, "alt": alt}, allow_nan=False)
-        size += len(made[k])
-        if only is None and (size > MOST_BYTES or len(made[last]) * last > 2 * MOST_BYTES):
-            return {}
-    return made
+    key = f"plot_{name}"
 
+    def chosen() -> None:
+        choice = st.session_state[key].get("agent")
+        if on_choose is not None and isinstance(choice, dict):
+            on_choose(choice.get("name"))
 
-def plot(run: str, steps: Mapping[int, str], key: str, height: int) -> None:
-    """Draw the step at which the timeline of this run stands; ``steps`` as ``steps_as_json`` makes them.
-
-    As long as they are the same, Streamlit sends them once.
-    """
-    _component(key=key, data={"run": run, "steps": {str(k): spec for k, spec in steps.items()}, "height": height})
+    _component(
+        key=key,
+        data={
+            "run": run,
+            "film": film,
+            "name": name,
+            "agent": agent,
+            "predict": predict,
+            "choose": on_choose is not None,
+            "text": ink.text,
+            "paper": ink.paper,
+        },
+        on_agent_change=chosen,
+    )

@@ -91,7 +91,7 @@ function wentBack(me) {
 function keyPressed(event, me) {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
   const at = event.composedPath()[0];
-  const typing = at instanceof Element && at.closest("input, textarea, select, [contenteditable], [role=combobox], [role=radiogroup], [role=tablist], [role=listbox], [role=grid]");
+  const typing = at instanceof Element && !at.classList.contains("scrub") && at.closest("input, textarea, select, [contenteditable], [role=combobox], [role=radiogroup], [role=tablist], [role=listbox], [role=grid]");
   if (typing || document.querySelector("[role=dialog]")) return;
   const moves = { ArrowLeft: me.k - 1, ArrowRight: me.k + 1, Home: 1, End: me.n };
   if (event.key in moves) {
@@ -134,7 +134,8 @@ function draw(root, me, data) {
   if (root.dataset.shape !== shape) {
     root.dataset.shape = shape;
     const scroll = root.querySelector(".strip")?.scrollLeft ?? 0;
-    root.replaceChildren(strip(me, data), controls(me));
+    root.replaceChildren(strip(me, data), scrubber(me, data), controls(me));
+    me.marked = null;
     root.querySelector(".strip").scrollLeft = scroll;
   }
   mark(root, me, data);
@@ -161,7 +162,28 @@ function strip(me, data) {
   const verdict = element("button", { className: "verdict", type: "button", onclick: () => go(me, data.verdict.k) });
   verdict.dataset.k = data.verdict.k;
   made.append(verdict);
+  dragged(made, me);
   return made;
+}
+
+// A native slider over the whole width: drag, touch, arrow keys, screen readers.
+function scrubber(me, data) {
+  const made = element("input", { className: "scrub", type: "range", min: 1, step: 1, "aria-label": "Step of the run" });
+  made.oninput = () => {
+    stop(me);
+    go(me, Number(made.value));
+  };
+  made.max = data.n;
+  return made;
+}
+
+// Dragging over the ticks with the mouse moves the cursor as the slider does.
+function dragged(made, me) {
+  made.addEventListener("pointermove", (event) => {
+    if (event.pointerType !== "mouse" || !(event.buttons & 1)) return;
+    const tick = made.getRootNode().elementsFromPoint(event.clientX, event.clientY).find((e) => e.dataset?.k);
+    if (tick) go(me, Number(tick.dataset.k));
+  });
 }
 
 function controls(me) {
@@ -177,26 +199,34 @@ function controls(me) {
     element("span", { className: "key" }, "▸ chosen   ■ retained   ✕ changed   ○ void"));
 }
 
-// Only what the cursor changes: cheap enough for every step. The charts follow without asking the server.
+// Only what the cursor changes, and only the ticks it has passed: cheap enough for every step of a long run.
 function mark(root, me, data) {
   window.svrmadStep = { run: data.run, k: me.k };
   window.dispatchEvent(new CustomEvent("svrmad-step"));
-  for (const tick of root.querySelectorAll(".tick")) {
+  const ticks = root.querySelectorAll(".tick");
+  const before = me.marked?.root === root ? me.marked.k : null;
+  const [low, high] = before === null ? [0, Infinity] : [Math.min(before, me.k), Math.max(before, me.k)];
+  for (const tick of ticks) {
     const k = Number(tick.dataset.k);
-    const hidden = data.hide && k > me.k;
-    tick.style.display = hidden ? "none" : "";
-    tick.textContent = tick.dataset.text;
-    tick.style.color = tick.dataset.colour;
+    if (k < low || k > high) continue;
+    if (before === null) {
+      tick.textContent = tick.dataset.text;
+      tick.style.color = tick.dataset.colour;
+    }
+    tick.style.display = data.hide && k > me.k ? "none" : "";
     tick.classList.toggle("later", k > me.k);
     tick.classList.toggle("now", k === me.k);
     if (k === me.k) tick.setAttribute("aria-current", "step");
     else tick.removeAttribute("aria-current");
   }
   for (const label of root.querySelectorAll(".label")) {
-    const hidden = data.hide && Number(label.dataset.first) > me.k;
+    const first = Number(label.dataset.first);
+    if (first < low || first > high) continue;
+    const hidden = data.hide && first > me.k;
     label.textContent = hidden ? "…" : label.dataset.text;
     label.parentElement.style.display = hidden ? "none" : "";
   }
+  me.marked = { root, k: me.k };
   const verdict = root.querySelector(".verdict");
   const later = me.k < data.verdict.k;
   const hidden = data.hide && later;
@@ -205,6 +235,21 @@ function mark(root, me, data) {
   verdict.style.color = hidden || !data.verdict.colour ? "" : data.verdict.ink;
   verdict.classList.toggle("later", later);
   verdict.classList.toggle("now", !later);
+  const scrub = root.querySelector(".scrub");
+  scrub.value = me.k;
+  scrub.style.display = data.hide ? "none" : "";
+  scrub.setAttribute("aria-valuetext", `step ${me.k} of ${me.n}`);
   root.querySelector(".where").textContent = `step ${me.k} of ${data.hide ? "?" : me.n}`;
   root.querySelector(".play").textContent = me.playing ? "❚❚ pause" : "▷ play";
+  // measuring makes the browser lay the page out, so once a frame will do
+  cancelAnimationFrame(me.showing);
+  me.showing = requestAnimationFrame(() => show(root.querySelector(".strip"), later ? root.querySelector(".tick.now") : verdict));
+}
+
+// A long run's strip is wider than the page: keep the cursor in it, without moving the page itself.
+function show(strip, at) {
+  if (!at || strip.scrollWidth <= strip.clientWidth) return;
+  const place = at.getBoundingClientRect();
+  const window_ = strip.getBoundingClientRect();
+  if (place.left < window_.left + 40 || place.right > window_.right - 40) strip.scrollLeft += place.left - window_.left - window_.width / 2;
 }

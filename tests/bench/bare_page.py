@@ -22,6 +22,8 @@ def stage() -> None:
             "n": 20,
             "hide": False,
             "echo": move["id"],
+            "jump": 0,
+            "name": "",
         },
         on_move_change=lambda: None,
     )
