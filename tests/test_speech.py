@@ -100,7 +100,7 @@ async def test_every_step_can_be_told():
 
 async def test_the_search_finds_turns_and_their_steps():
     _, events = await debate([("1", 0.9), ("2", 0.8)])
-    found = told.search(events, "\\BOXED{2}")
+    found = told.search(events, "I SAY 2")
     assert found
     assert all(events[step - 1].turn.reply for step, _, _ in found)
     assert told.search(events, "   ") == []
