@@ -192,9 +192,11 @@ def test_spans_and_stills():
 
 async def test_labels_of_equal_scores_do_not_lie_on_each_other():
     ends = [(1.0, "A1", ""), (1.0, "A2", ""), (0.98, "A3", ""), (-1.0, "A4", ""), (-1.0, "A5", "")]
-    ys = [y for y, *_ in figures._spread(ends)]
+    ys = [y for y, *_ in figures._spread(ends, -1.08, 1.08)]
     assert all(a - b >= 0.154 for a, b in pairwise(ys))
-    assert ys[-1] >= -1.02
+    assert ys[-1] >= -1.08
+    crowd = figures._spread([(0.5, f"A{i}", "") for i in range(1, 51)], -1.08, 1.08)
+    assert all(-1.08 <= y <= 1.08 for y, *_ in crowd)
 
 
 async def test_the_timeline_has_a_tick_for_every_event_but_the_ends():

@@ -27,7 +27,7 @@ DASHES = {"retained": "solid", "changed": "dash", "void": "dot"}
 MANY = 12
 """Beyond so many agents labels shrink to the score alone, and scores are named for a few."""
 CROWD = 25
-"""Beyond so many agents nodes have no labels; hovering and the table tell."""
+"""Beyond so many agents nodes have their names beside them and no labels; hovering and the table tell."""
 HAIRBALL = 600
 """Beyond so many pairs of agents that have debated, only the newest links are drawn: the others would hide them, and
 stand among the ghosts and in the table."""
@@ -88,9 +88,10 @@ def graph(w: Walk, ink: Ink, grouped: bool = False, height: int = GRAPH_HEIGHT) 
     """
     names = list(w.agents)
     n = len(names)
+    height = int(height * ink.scale)
     circle = places(names)
     place = grouped_places(names, len(w.beliefs)) if grouped else lambda name, belief: circle[name]
-    size = max(14.0, min(54.0, 250.0 / max(n, 1) ** 0.85)) * (0.8 if grouped and n > 2 else 1.0)
+    size = ink.scale * max(14.0, min(54.0, 250.0 / max(n, 1) ** 0.85)) * (0.8 if grouped and n > 2 else 1.0)
     reach = (1.85 if grouped else 1.5) if n <= CROWD else (1.75 if grouped else 1.2)
     # half a node and its ring in the units of the axes: edges end there, labels begin there
     radius = (size / 2 + 9) * 2 * reach / height
@@ -110,7 +111,19 @@ def graph(w: Walk, ink: Ink, grouped: bool = False, height: int = GRAPH_HEIGHT) 
     _nodes(film, w, place, size, ink)
     if n <= CROWD:
         _labels(film, w, place, radius, ink, grouped)
+    elif not grouped:
+        _names(film, circle, radius, ink)
     return film
+
+
+def _names(film: Film, at: dict[str, Point], radius: float, ink: Ink) -> None:
+    """The names of a crowd, which its nodes are too small for, around the circle."""
+    layer = film.layer(
+        "names", mode="text", hoverinfo="skip", textfont={"size": 11 * ink.scale, "color": ink.muted}, cliponaxis=False
+    )
+    for name, (x, y) in at.items():
+        out = 1 + radius * 1.15
+        layer.add(1, x=x * out, y=y * out, text=name)
 
 
 def _ghosts(at: dict[str, Point], ink: Ink) -> list[dict[str, Any]]:
@@ -121,7 +134,18 @@ def _ghosts(at: dict[str, Point], ink: Ink) -> list[dict[str, Any]]:
         for i, a in enumerate(names)
         for b in names[i + 1 :]
     )
-    return [{"type": "path", "path": path, "layer": "below", "line": {"color": ink.faint, "width": 1}}] if path else []
+    return (
+        [
+            {
+                "type": "path",
+                "path": path,
+                "layer": "below",
+                "line": {"color": ink.faint, "width": min(1, 12 / len(names))},
+            }
+        ]
+        if path
+        else []
+    )
 
 
 def _bend(start: Point, end: Point, near: float, far: float, steps: int) -> list[Point]:
@@ -290,7 +314,7 @@ def _nodes(film: Film, w: Walk, place: Callable[..., Point], size: float, ink: I
                 until,
                 x=x,
                 y=y,
-                text=f"<b>{name}</b>",
+                text=f"<b>{name}</b>" if len(w.agents) <= CROWD else "",
                 customdata=name,
                 hovertext=f"<b>{name}</b> · {models[name]}<br>answer: {plotly_text(short(s.answer, 60))}"
                 f"<br>prior {number(s.prior)} · r {s.retained} · c {s.changed} · D {s.debates}"
@@ -373,7 +397,7 @@ def scores(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
                     layers[belief, active] = _score_layer(film, belief, active)
                 _score_line(layers[belief, active], w, name, piece, shown)
     _priors(film, w, answered)
-    _ends(film, w, ink, -1.02 if uses_tau else 0.02)
+    _ends(film, w, ink, layout["yaxis"]["range"])
     return film
 
 
@@ -423,7 +447,7 @@ def _axis(ink: Ink) -> dict[str, Any]:
 def _score_layout(w: Walk, ink: Ink, height: int, uses_tau: bool) -> dict[str, Any]:
     tau = w.started.settings.tau
     ticks = (-1, -0.5, 0, 0.5, 1) if uses_tau else (0, 0.25, 0.5, 0.75, 1)
-    layout = _layout(w.started.run_id, height) | {
+    layout = _layout(w.started.run_id, int(height * ink.scale)) | {
         "margin": {"l": 46 * ink.scale, "r": 92 * ink.scale, "t": 14, "b": 40 * ink.scale},
         "font": {"color": ink.muted, "size": 14 * ink.scale},
         "yaxis": _axis(ink)
@@ -484,7 +508,7 @@ def _priors(film: Film, w: Walk, answered: int) -> None:
                 )
 
 
-def _ends(film: Film, w: Walk, ink: Ink, lowest: float) -> None:
+def _ends(film: Film, w: Walk, ink: Ink, heights: Sequence[float]) -> None:
     """Name and score at the right of the agents that have debated, moved apart; of a crowd, the highest."""
     layer = film.layer(
         "ends",
@@ -502,7 +526,7 @@ def _ends(film: Film, w: Walk, ink: Ink, lowest: float) -> None:
             for name, s in ((name, states[k]) for name, states in w.agents.items())
             if s.debates and s.score is not None
         ]
-        rows.append(_spread(sorted(found, key=lambda end: (-end[0], end[1]))[:MANY], 0.155 * ink.scale, lowest))
+        rows.append(_spread(found, *heights))
     for start, until, row in spans(rows):
         for y, name, value, fill in row:
             text = f"<b>{name} {number(value)}</b>"
@@ -513,14 +537,22 @@ def _readable(fill: str, ink: Ink) -> str:
     return ink.text if (fill, ink.paper) == ("#F0E442", "#FFFFFF") else fill
 
 
-def _spread(
-    ends: Sequence[tuple[float, str, str]], gap: float = 0.155, lowest: float = -1.02
-) -> list[tuple[float, str, float, str]]:
-    """Move labels apart that would lie on each other: down from the highest, then up again from the bottom."""
-    rows = sorted(ends, key=lambda end: (-end[0], end[1]))
+def _spread(ends: Sequence[tuple[float, str, str]], low: float, high: float) -> list[tuple[float, str, float, str]]:
+    """Move labels apart that would lie on each other: down from the highest, then up again from the bottom.
+
+    Parameters
+    ----------
+    ends
+        (height, name, colour) of each; if there is not room for all, the highest are taken.
+    low, high
+        The range of the axis.
+    """
+    gap = (high - low) / 14
+    rows = sorted(ends, key=lambda end: (-end[0], end[1]))[:13]
     heights: list[float] = []
     for value, _, _ in rows:
         heights.append(min(value, heights[-1] - gap) if heights else value)
+    lowest = low + gap / 3
     for i in reversed(range(len(heights))):
         heights[i] = max(heights[i], lowest if i + 1 == len(heights) else heights[i + 1] + gap)
     return [(y, name, value, fill) for y, (value, name, fill) in zip(heights, rows, strict=True)]
@@ -565,7 +597,7 @@ def slopes(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
             hollow = filled if filled.endswith("-open") else f"{filled}-open"
             for x, y, symbol in ((0, prior, hollow), (1, score, filled), (None, None, filled)):
                 layer.add(start, until, x=x, y=y, marker__symbol=symbol, customdata=name)
-    _slope_names(film, w, ink, -1.02 if uses_tau else 0.02)
+    _slope_names(film, w, ink, layout["yaxis"]["range"])
     return film
 
 
@@ -581,7 +613,7 @@ def _slope_layer(film: Film, belief: int | None, debated: bool, chosen: bool, in
     )
 
 
-def _slope_names(film: Film, w: Walk, ink: Ink, lowest: float) -> None:
+def _slope_names(film: Film, w: Walk, ink: Ink, heights: Sequence[float]) -> None:
     for x, side in ((0.0, "left"), (1.0, "right")):
         layer = film.layer(
             f"names {side}",
@@ -597,7 +629,7 @@ def _slope_names(film: Film, w: Walk, ink: Ink, lowest: float) -> None:
                 for name, s in ((name, states[k]) for name, states in w.agents.items())
                 if s.score is not None and (len(w.agents) <= MANY or s.debates)
             ]
-            rows.append(_spread(sorted(found, key=lambda end: (-end[0], end[1]))[:MANY], 0.15 * ink.scale, lowest))
+            rows.append(_spread(found, *heights))
         for start, until, row in spans(rows):
             for y, name, value, fill in row:
                 text = f"{name} {number(value)}"
@@ -617,6 +649,7 @@ def _slope_names(film: Film, w: Walk, ink: Ink, lowest: float) -> None:
 def flow(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
     """Who believed what over the turns: a band a belief, a line an agent, a changed mind crosses from band to band."""
     n = len(w.agents)
+    height = int(height * ink.scale)
     changes = w.changes()
     answered = changes[0] - 1 if changes else w.steps
     moments = [answered, *changes]

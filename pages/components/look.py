@@ -8,8 +8,8 @@ from typing import NamedTuple
 # Okabe and Ito's palette without black, which a dark page swallows, and with yellow last, which a light one does
 BELIEF_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 _DARK_TEXT_ON = {"#E69F00", "#CC79A7", "#56B4E9", "#F0E442"}
-BELIEF_SHAPES = ("circle", "square", "diamond", "hexagon", "pentagon", "octagon", "star-square")
-BELIEF_GLYPHS = ("●", "■", "◆", "⬢", "⬟", "⯃", "✦")
+BELIEF_SHAPES = ("circle", "square", "diamond", "hexagon", "pentagon", "triangle-up", "star-square")
+BELIEF_GLYPHS = ("●", "■", "◆", "⬢", "⬟", "▲", "✦")
 NO_ANSWER_COLOUR = "#8A919C"
 
 

@@ -66,7 +66,18 @@ def pieces(text: str) -> list[Piece]:
         end = match.end()
     if end < len(text):
         found.append(Piece("text", text[end:]))
-    return found
+    return [_beside_display(piece, found[i - 1 : i], found[i + 1 : i + 2]) for i, piece in enumerate(found)]
+
+
+def _beside_display(piece: Piece, before: list[Piece], after: list[Piece]) -> Piece:
+    """A text without the line breaks that a displayed formula beside it makes by itself."""
+    text = piece.text
+    if piece.kind == "text":
+        if before and before[0].kind == "display":
+            text = text.lstrip(" ").removeprefix("\n")
+        if after and after[0].kind == "display":
+            text = text.rstrip(" ").removesuffix("\n")
+    return piece._replace(text=text)
 
 
 def _is_formula(inner: str) -> bool:

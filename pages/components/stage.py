@@ -120,7 +120,7 @@ def _same(answer: str, reference: str, kind: str) -> bool:
 
 def _switches(debate: Debate, agent: str | None) -> None:
     names = list(debate.agents)
-    columns = st.columns([2.2, 2.2, 2.4, 2.2], vertical_alignment="center")
+    columns = st.columns([2, 1.8, 2.2, 1.8, 1.5], vertical_alignment="center")
     columns[0].toggle("Predict: hide what comes", key="predict")
     columns[1].toggle("Group by belief", key="grouped", help="Agents of one belief stand together")
     with columns[2]:
@@ -135,3 +135,5 @@ def _switches(debate: Debate, agent: str | None) -> None:
         label_visibility="collapsed",
         on_change=lambda: choose_agent(st.session_state["agent"]),
     )
+    with columns[4]:
+        theme.projector_button()
