@@ -37,3 +37,4 @@ if chosen := chosen_run():
         st.warning(notice, icon=":material/info:")
     follows_the_cursor(run, found)
     inspector.search(run, found)
+    inspector.take_along(found)

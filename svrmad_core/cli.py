@@ -1,4 +1,4 @@
-"""The command line: ``python -m svrmad_core run | replay | resume | show | verify``."""
+"""The command line: ``python -m svrmad_core run | replay | resume | show | verify | export``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from . import engine, words
+from . import engine, export, words
 from .answers import warm_up
 from .debate import Debate, fold
 from .panels import LiteLLMPanel, Panel, PanelError, SimulatedPanel
@@ -112,6 +112,17 @@ def _parser() -> argparse.ArgumentParser:
     check = _command(commands, "verify", _verify, "check that the protocol would have decided the same")
     check.add_argument("recording", metavar="RECORDING", help="a file, or the name of a run")
     check.add_argument("--json", action="store_true", help="print one JSON object")
+
+    out = _command(commands, "export", _export, "write a run for slides, spreadsheets and graph programs")
+    out.add_argument("recording", metavar="RECORDING", help="a file, or the name of a run")
+    out.add_argument("--to", required=True, choices=("html", "csv", "graphml", "png", "svg"))
+    out.add_argument("out", metavar="OUT", type=Path, help="the file to write; for csv a folder, or a file named .zip")
+    out.add_argument("--step", type=int, metavar="K", help="graphml, png, svg: after the first K events (default: all)")
+    out.add_argument(
+        "--picture", choices=("graph", "scores", "slope", "flow"), default="graph", help="png, svg (default: graph)"
+    )
+    out.add_argument("--dark", action="store_true", help="html, png, svg: light letters on a dark ground")
+    out.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
 
@@ -334,12 +345,17 @@ def find(name: str) -> Path:
     raise WrongUse(f"there is no recording {name!r}, neither a file nor a run in {runs_folder()} or sample_runs")
 
 
-def _show(args: argparse.Namespace) -> int:
-    recording = load(find(args.recording))
-    count = len(recording.events)
+def _step(args: argparse.Namespace, count: int) -> int:
     k = count if args.step is None else args.step
     if not 1 <= k <= count:
         raise WrongUse(f"--step {k}: the recording has steps 1 to {count}")
+    return k
+
+
+def _show(args: argparse.Namespace) -> int:
+    recording = load(find(args.recording))
+    count = len(recording.events)
+    k = _step(args, count)
     debate = recording.fold(k)
     state = _state(debate, k, count)
     if args.json:
@@ -435,3 +451,39 @@ def _verify(args: argparse.Namespace) -> int:
         print(f"{args.prog}: departs at event {departure.seq}: {departure.message}", file=sys.stderr)
         return FAILED
     return OK
+
+
+def _export(args: argparse.Namespace) -> int:
+    recording = load(find(args.recording))
+    k = _step(args, len(recording.events))
+    for notice in recording.notices:
+        print(notice, file=sys.stderr)
+    if args.to != "csv" and args.out.is_dir():
+        raise WrongUse(f"OUT: {args.out} is a folder; name a file")
+    if args.to == "csv":
+        written = export.write_csv(recording.events, args.out)
+    else:
+        data = export.graphml(recording.events, k) if args.to == "graphml" else _drawn(args, recording, k)
+        args.out.write_bytes(data)
+        written = [args.out]
+    if args.json:
+        print(json.dumps({"wrote": [str(path) for path in written]}))
+    else:
+        print(f"wrote {', '.join(str(path) for path in written)}")
+    return OK
+
+
+def _drawn(args: argparse.Namespace, recording: Recording, k: int) -> bytes:
+    """What the pages draw with draws here too; it is theirs, so it is imported where a picture is asked for."""
+    try:
+        from pages.components import takeaway
+    except ModuleNotFoundError as error:
+        if error.name in ("pages", "pages.components"):
+            raise WrongUse(f"--to {args.to} needs the project's folder pages; run this in the project") from None
+        raise
+    if args.to == "html":
+        return takeaway.html(recording, args.dark)
+    try:
+        return takeaway.picture(recording, args.picture, k, args.to, args.dark)
+    except export.NoBrowser as error:
+        raise WrongUse(str(error)) from None

@@ -37,8 +37,8 @@ def csv_tables(events: Sequence[Any]) -> dict[str, str]:
     Returns
     -------
     dict
-        File name (turns, scores, agents, links, each ``.csv``) -> text, with a byte-order mark so that spreadsheets read
-        it as UTF-8. A text that a model wrote and a spreadsheet would run as a formula begins with an apostrophe.
+        File name (turns, scores, agents, links, each ``.csv``) -> text, with a byte-order mark so that spreadsheets
+        read it as UTF-8. A text that a model wrote and a spreadsheet would run as a formula begins with an apostrophe.
     """
     found = {}
     for name in ("turns", "scores", "agents", "links"):

@@ -99,7 +99,7 @@ class Recorder:
 
     def append(self, event: Any) -> None:
         """Write one event and flush it."""
-        self._file.write(event.model_dump_json().encode() + b"\n")
+        self._file.write(as_jsonl([event]))
         self._file.flush()
 
     def close(self) -> None:
@@ -110,6 +110,11 @@ class Recorder:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def as_jsonl(events: Sequence[Any]) -> bytes:
+    """Events in the recorded format, a line each."""
+    return b"".join(event.model_dump_json().encode() + b"\n" for event in events)
 
 
 def _ends_with_newline(path: Path, size: int) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from svrmad_core.recording import Recording
+from svrmad_core import export
+from svrmad_core.recording import Recording, as_jsonl
 
-from . import told
-from .look import safe
+from . import takeaway, theme, told
+from .look import DARK, safe
 from .say import say
 from .stage import choose_agent, chosen_agent, go_to, walk_of
 
@@ -78,3 +79,43 @@ def search(run: str, recording: Recording) -> None:
                 go_to(run, step)
                 st.rerun()
             right.html(f'<div class="svr-hit">{safe(excerpt)}</div>')
+
+
+def take_along(recording: Recording) -> None:
+    """What of the run can be taken along."""
+    events, run = recording.events, recording.run_id
+    dark = theme.ink().paper == DARK.paper
+    with st.expander("Take it along", icon=":material/download:"):
+        columns = st.columns(4)
+        files = {
+            "One HTML file": (
+                lambda: takeaway.html(recording, dark),
+                ".html",
+                "text/html",
+                "Scrubs offline, for slides",
+            ),
+            "Tables (CSV)": (
+                lambda: export.csv_zip(events),
+                "-tables.zip",
+                "application/zip",
+                "Turns, scores, agents, links",
+            ),
+            "Graph (GraphML)": (
+                lambda: export.graphml(events),
+                ".graphml",
+                "application/xml",
+                "For Gephi, yEd, NetworkX",
+            ),
+            "Recording (JSONL)": (
+                lambda: as_jsonl(events),
+                ".jsonl",
+                "application/jsonl",
+                "The run itself, for this app",
+            ),
+        }
+        for column, (label, (make, ending, mime, tip)) in zip(columns, files.items(), strict=True):
+            column.download_button(label, make, f"{run}{ending}", mime, help=tip, on_click="ignore", width="stretch")
+        st.caption(
+            "A picture as PNG or SVG: point at it, or tab to it, and press PNG or SVG in its corner. "
+            "On the command line: `python -m svrmad_core export RECORDING --to png OUT`."
+        )

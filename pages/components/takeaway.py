@@ -68,17 +68,23 @@ def html(recording: Recording, dark: bool = False) -> bytes:
     question = short(end.problem.question, 80)
     filled = _PAGE
     for mark, text in {
-        "%TITLE%": safe(f"SVR-MAD Explorer: {question}"),
+        "%TITLE%": _safe(f"SVR-MAD Explorer: {question}"),
+        "%POLICY%": _POLICY,
         "%SCHEME%": "dark" if dark else "light",
         "%STYLE%": _style(ink),
         "%PLOTLY%": _script((_STATIC / "plotly-basic.min.js").read_text(encoding="utf-8")),
         "%KATEX%": _script((_STATIC / "katex" / "katex.min.js").read_text(encoding="utf-8")),
         "%CODE%": _script(_code()),
         "%DATA%": _as_json(data),
-        "%FOOT%": safe(_foot(recording, w)),
+        "%FOOT%": _safe(_foot(recording, w)),
     }.items():
         filled = filled.replace(mark, text, 1)
     return filled.encode()
+
+
+def _safe(text: str) -> str:
+    """Untrusted text for the page, in which no mark is left to be filled."""
+    return safe(text).replace("%", "&#37;")
 
 
 def _film(film: Film) -> str:
@@ -128,7 +134,9 @@ def _code() -> str:
     parts = []
     for name in ("timeline", "plot", "say"):
         source = (_HERE / f"{name}.js").read_text(encoding="utf-8")
-        parts.append(f"const {name} = (() => {{\n{source.replace('export default function', 'return function')}\n}})();")
+        parts.append(
+            f"const {name} = (() => {{\n{source.replace('export default function', 'return function')}\n}})();"
+        )
     return "\n".join([*parts, (_HERE / "takeaway.js").read_text(encoding="utf-8")])
 
 
@@ -147,13 +155,16 @@ def _style(ink: Ink) -> str:
     return f"{root}\n{sheets}"
 
 
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+"""The file fetches nothing, whatever is in it."""
+
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="%SCHEME%">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:">
+<meta http-equiv="Content-Security-Policy" content="%POLICY%">
 <title>%TITLE%</title>
 <style>%STYLE%</style>
 </head>
