@@ -28,6 +28,7 @@ from .records import (
     TurnFailed,
     Verdict,
 )
+from .what_if import WhatIf, what_if
 
 __version__ = APP_VERSION
 
@@ -66,6 +67,7 @@ __all__ = [
     "Turn",
     "TurnFailed",
     "Verdict",
+    "WhatIf",
     "fold",
     "load",
     "read_reply",
@@ -73,4 +75,5 @@ __all__ = [
     "run",
     "same_answer",
     "verify",
+    "what_if",
 ]

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .debate import Debate, fold
-from .protocols import Answer, Challenge, Choose, Finish, Revise, protocol, vote
+from .protocols import Answer, Challenge, Choose, Finish, Revise, describe, protocol, vote
 from .records import EVENTS, SCHEMA
 from .signals import prior_of
 
@@ -341,7 +341,7 @@ def verify(recording: Recording | Sequence[Any]) -> Departure | None:
 
 def _departs(event: Any, step: Any, debate: Debate) -> str | None:
     """Why an event is not what the step asks for, or None."""
-    expected = _describe(step)
+    expected = describe(step)
     match event.event:
         case "answered":
             if not (isinstance(step, Answer) and event.agent in step.agents):
@@ -406,18 +406,3 @@ def _asked(step: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield from ((receiver, (c,)) for c in challengers)
         case Revise(_, asks):
             yield from ((a.agent, a.heard) for a in asks)
-
-
-def _describe(step: Any) -> str:
-    match step:
-        case Answer(agents):
-            return f"ask {', '.join(agents)} for an initial answer"
-        case Choose(number, receiver, challengers):
-            return f"open round {number} with {receiver} challenged by {', '.join(challengers)}"
-        case Challenge(_, receiver, challengers):
-            return f"let {receiver} hear {', '.join(challengers)}"
-        case Revise(number, asks):
-            return f"go on with round {number} for {', '.join(a.agent for a in asks)}"
-        case Finish(verdict):
-            return f"stop with {verdict.answer!r} ({verdict.reason})"
-    return "do something else"

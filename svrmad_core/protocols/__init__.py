@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..debate import Debate
 from . import all_to_all, self_consistency, svr_mad
-from .steps import Answer, Challenge, Choose, Finish, Revise, Step, vote
+from .steps import Answer, Challenge, Choose, Finish, Revise, Step, describe, vote
 
 
 class Protocol(NamedTuple):
@@ -47,6 +47,7 @@ __all__ = [
     "Protocol",
     "Revise",
     "Step",
+    "describe",
     "protocol",
     "vote",
 ]

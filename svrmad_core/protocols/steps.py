@@ -58,6 +58,22 @@ class Finish:
 Step = Answer | Choose | Challenge | Revise | Finish
 
 
+def describe(step: Step) -> str:
+    """A step as a phrase that follows "the protocol would"."""
+    match step:
+        case Answer(agents):
+            return f"ask {', '.join(agents)} for an initial answer"
+        case Choose(number, receiver, challengers):
+            return f"open round {number} with {receiver} challenged by {', '.join(challengers)}"
+        case Challenge(_, receiver, challengers):
+            return f"let {receiver} hear {', '.join(challengers)}"
+        case Revise(number, asks):
+            return f"go on with round {number} for {', '.join(a.agent for a in asks)}"
+        case Finish(end):
+            return f"stop with {end.answer!r} ({end.reason})"
+    return "do something else"
+
+
 def missing_answers(debate: Debate) -> Answer | None:
     """The initial answers still to be asked for, or None once all have come or failed."""
     waiting = tuple(s.name for s in debate.agents.values() if not s.answered)
