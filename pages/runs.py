@@ -13,5 +13,4 @@ if rows:
     chosen = runs_table.table(runs_table.filtered(rows))
     if chosen is not None:
         runs_table.actions(chosen)
-else:
-    runs_table.no_runs()
+runs_table.how_to_begin(rows)

@@ -139,18 +139,21 @@ def test_where_nothing_matches_the_filters_can_be_cleared(runs):
     app = page(runs_search="no such words", runs_ended=["vote"])
     assert listed(app) == []
     assert "No run matches" in text(app)
-    app = press(app, "Clear search and filters")
+    app = press(app, "Clear all")
     assert {"whole", "broken-off", "other"} < set(listed(app))
-    assert "Clear search and filters" not in labels(app)
+    assert "Clear all" not in labels(app)
 
 
 def test_where_there_is_no_run_the_page_says_how_to_make_one(runs, monkeypatch, tmp_path):
     (tmp_path / "none").mkdir()
+    assert "You have no runs yet" not in text(page())
     monkeypatch.setenv("SVRMAD_RUNS_DIR", str(tmp_path / "none"))
+    assert "You have no runs yet" in text(page())
     monkeypatch.setattr(library, "SAMPLES", tmp_path / "none")
     app = page()
-    assert "There are no runs yet" in text(app)
+    assert "You have no runs yet" in text(app)
     assert app.code[0].value.startswith("python -m svrmad_core run")
+    assert listed(app) == []
 
 
 def test_a_chosen_run_can_be_opened_in_replay(runs):

@@ -183,7 +183,7 @@ def run_picker() -> str | None:
     )
     for shelf in shelf_runs:
         if len(shelf.runs) > _most_listed(shelf):
-            left.page_link(
+            st.page_link(
                 "pages/runs.py",
                 label=f"The {_NEWEST} newest of {len(shelf.runs):,} own runs are listed; all are on the page Runs",
                 icon=":material/folder_open:",

@@ -15,7 +15,7 @@ from svrmad_core.recording import RecordingError, RunInfo
 from . import library, runner
 from .look import safe, short
 
-MAKE_ONE = 'python -m svrmad_core run "What is 15% of 240?" --model simulated/hard'
+_MAKE_ONE = 'python -m svrmad_core run "What is 15% of 240?" --model simulated/hard'
 _CHOSEN = "runs_chosen"
 _FAILED = "runs_failed"
 _SEARCH = "runs_search"
@@ -23,7 +23,8 @@ _CSS = """<style>
 .svr-run { overflow-wrap: anywhere; }
 .svr-run .q { font-size: 1.25rem; font-weight: 700; line-height: 1.3; }
 .svr-run .small { opacity: .75; font-size: .95rem; }
-.svr-run .sim { background: #D55E00; color: #fff; font-weight: 700; padding: 1px 8px; border-radius: 6px; }
+.svr-run .sim { background: #D55E00; color: #fff; font-weight: 700; padding: 1px 8px; border-radius: 6px;
+  display: inline-block; }
 .svr-run .bad { color: #D55E00; font-weight: 700; }
 </style>"""
 
@@ -111,10 +112,11 @@ def all_rows() -> list[Row]:
     return sorted(rows, key=lambda row: row.info.started, reverse=True)
 
 
-def no_runs() -> None:
-    """What to do where there is no run at all."""
-    st.info("There are no runs yet. Make one that needs no model, then reload this page:", icon=":material/info:")
-    st.code(MAKE_ONE, language="bash")
+def how_to_begin(rows: Sequence[Row]) -> None:
+    """What to do where there is no own run yet."""
+    if not any(row.source == "own" for row in rows):
+        st.info("You have no runs yet. Make one that needs no model, then reload this page:", icon=":material/info:")
+        st.code(_MAKE_ONE, language="bash", wrap_lines=True)
 
 
 def filtered(rows: Sequence[Row]) -> list[Row]:
@@ -152,7 +154,13 @@ def filtered(rows: Sequence[Row]) -> list[Row]:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{len(kept):,} of {len(rows):,} runs", width="content")
         if words or filters:
-            st.button("Clear search and filters", type="tertiary", icon=":material/close:", on_click=_clear)
+            st.button(
+                "Clear all",
+                type="tertiary",
+                icon=":material/filter_list_off:",
+                on_click=_clear,
+                help="Clear the search and the filters",
+            )
     return kept
 
 
@@ -281,7 +289,7 @@ def _what(row: Row) -> str:
     """A run in a few lines of HTML."""
     info = row.info
     models = ", ".join(info.models)
-    simulated = ' · <span class="sim">simulated: no model was asked</span>' if info.simulated else ""
+    simulated = ' <span class="sim">simulated: no model was asked</span>' if info.simulated else ""
     where = f" at {info.api_base}" if info.api_base and not info.simulated else ""
     if info.verdict is None:
         so_far = f" after {info.steps} steps" if info.steps is not None else ""
@@ -291,9 +299,9 @@ def _what(row: Row) -> str:
         spent = f"{info.totals.links} links · {info.totals.tokens:,} tokens"
         end = f"{row.ended.replace('_', ' ')}: {short(info.verdict.answer, 200)}{said} · {spent}"
     return (
-        f'<div class="q">{safe(short(info.question, 300))}</div><div>{safe(end)}</div>'
+        f'<div class="q">{safe(short(info.question, 300))}</div><div>{safe(end)}{simulated}</div>'
         f'<div class="small">{safe(row.protocol)} · {info.agents} agents · {safe(models)} · {_date(info)} UTC · '
-        f"{safe(info.run_id)}{simulated}</div>"
+        f"{safe(info.run_id)}</div>"
     )
 
 
@@ -395,7 +403,7 @@ def _job_in_words(job: runner.Job) -> str:
         end = f"Finished in {job.steps} steps, {reason}: {answer}"
     else:
         end = f"{'Stopping' if job.stopping else 'Running'} … step {job.steps}" if job.steps else "Starting …"
-    return f"<b>{safe(short(job.question or job.run_id, 160))}</b><br>{end}"
+    return f"<b>{safe(short(job.question or job.run_id, 90))}</b><br>{end}"
 
 
-__all__ = ["Row", "actions", "all_rows", "filtered", "jobs", "no_runs", "table"]
+__all__ = ["Row", "actions", "all_rows", "filtered", "how_to_begin", "jobs", "table"]

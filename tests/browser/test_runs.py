@@ -102,7 +102,7 @@ def test_the_filters_stay_set_on_the_way_to_replay_and_back(page, address):
     page.get_by_role("link", name="Runs").click()
     page.get_by_text(re.compile("^1 of ")).wait_for()
     assert page.get_by_placeholder("Search question").input_value() == "cube"
-    page.get_by_role("button", name="Clear search and filters").click()
+    page.get_by_role("button", name="Clear all").click()
     page.get_by_text(re.compile("^1 of ")).wait_for(state="detached")
 
 
