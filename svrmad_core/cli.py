@@ -16,8 +16,7 @@ from pydantic import ValidationError
 from . import engine, export, words
 from .answers import warm_up
 from .debate import Debate, fold
-from .panels import LiteLLMPanel, Panel, PanelError, SimulatedPanel
-from .panels.simulated_panel import PREFIX
+from .panels import Panel, PanelError, panel_for
 from .protocols import PROTOCOLS
 from .recording import Recorder, Recording, RecordingError, load, new_run_id, runs_folder, verify
 from .records import Problem, Settings
@@ -236,20 +235,12 @@ def _settings(args: argparse.Namespace, base: Settings) -> Settings:
 
 
 def _panel(models: list[str], settings: Settings) -> Panel:
-    simulated = [m for m in models if m.startswith(PREFIX)]
-    if simulated:
-        if len(simulated) < len(models):
-            raise WrongUse("simulated agents and real models cannot share a run")
-        try:
-            return SimulatedPanel(models)
-        except ValueError as error:
-            raise WrongUse(str(error)) from None
-    warm_up()
-    panel = LiteLLMPanel(models, api_base=settings.api_base)
-    if settings.max_cost is not None and (unknown := panel.unpriced()):
-        raise WrongUse(
-            f"--max-cost cannot be held: there is no known price for {', '.join(unknown)}; use --max-tokens-total"
-        )
+    try:
+        panel = panel_for(models, settings)
+    except ValueError as error:
+        raise WrongUse(str(error)) from None
+    if not panel.simulated:
+        warm_up()
     return panel
 
 

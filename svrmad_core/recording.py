@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,16 +15,20 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from .answers import same_answer_fast
 from .debate import Debate, fold
 from .protocols import Answer, Challenge, Choose, Finish, Revise, describe, protocol, vote
-from .records import EVENTS, SCHEMA
+from .records import EVENTS, SCHEMA, Kind, Problem, RunFinished, RunStarted, Verdict
 from .signals import prior_of
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MAX_BYTES = 64 * 2**20
 """Larger files are refused: a run of 50 agents and 500 steps is about 2 MB."""
 MAX_HEAD = 2**18
-"""Bytes read from either end of a file for a list of runs."""
+"""Bytes read at most from either end of a file for a list of runs."""
+_ONE_READ = 2**14
+"""Bytes of a first read; most runs are no longer."""
+_SEQ = re.compile(rb'\s*\{\s*"seq"\s*:\s*(\d{1,9})\s*,')
 
 
 class RecordingError(ValueError):
@@ -257,34 +262,71 @@ class RunInfo:
     verdict: Any = None
     totals: Any = None
     """None for both: interrupted, or still running."""
+    kind: Kind = "math"
+    reference: str | None = None
+    right: bool | None = None
+    """Whether the verdict's answer is the reference; None: no reference, no verdict yet, or only algebra could tell."""
+    api_base: str | None = None
+    """Where the models are served; None: at their providers."""
+    steps: int | None = None
+    """Whole events in the file; None where its last line does not tell at once."""
+
+    @property
+    def interrupted(self) -> bool:
+        """True if the run has no verdict: it broke off, or is still running."""
+        return self.verdict is None
+
+
+_seen: dict[str, dict[str, tuple[tuple[int, int], RunInfo | None]]] = {}
+"""By folder and file name: (time of change in nanoseconds, size), and what was read then."""
+_seen_lock = threading.Lock()
 
 
 def list_runs(folder: Path) -> list[RunInfo]:
-    """The recordings of a folder, newest first; files that are none are left out."""
-    found = (read_info(path) for path in folder.glob("*.jsonl") if RUN_ID.fullmatch(path.stem))
-    return sorted((info for info in found if info), key=lambda info: info.started, reverse=True)
+    """The recordings of a folder, newest first; files that are none are left out.
+
+    A file is read again only when its time or its size has changed: one new run in a folder of thousands costs one
+    file. A folder that is not there has no runs.
+    """
+    where = os.path.abspath(folder)
+    with _seen_lock:
+        known, now = _seen.get(where, {}), {}
+        for entry, stamp in _files(folder):
+            before = known.get(entry.name)
+            unchanged = before is not None and before[0] == stamp
+            now[entry.name] = before if unchanged else (stamp, read_info(Path(entry.path)))
+        _seen[where] = now
+    return sorted((info for _, info in now.values() if info), key=lambda info: info.started, reverse=True)
+
+
+def _files(folder: Path) -> Iterator[tuple[os.DirEntry[str], tuple[int, int]]]:
+    """The files of a folder that are named as a recording is, each with its stamp."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        stem, ending = os.path.splitext(entry.name)
+        try:
+            # a pipe that has such a name would block whoever opens it
+            if ending == ".jsonl" and RUN_ID.fullmatch(stem) and entry.is_file():
+                status = entry.stat()
+                yield entry, (status.st_mtime_ns, status.st_size)
+        except OSError:
+            continue
 
 
 def read_info(path: Path) -> RunInfo | None:
     """The first and the last line of a recording, or None if it is none or its name is not its run's."""
     try:
-        with open(path, "rb") as file:
-            head = file.readline(MAX_HEAD)
-            end = file.seek(0, os.SEEK_END)
-            file.seek(max(0, end - MAX_HEAD))
-            tail = file.read().rstrip(b"\n").rsplit(b"\n", 1)[-1]
-        started = _event(head.removeprefix(b"\xef\xbb\xbf"), 1, 0)
-    except (OSError, RecordingError, _Truncated):
+        head, tail, whole = _ends(path)
+        started = RunStarted.model_validate_json(head.removeprefix(b"\xef\xbb\xbf"))
+    except (OSError, ValueError):
         return None
-    if started.run_id != path.stem:
+    if started.run_id != path.stem or started.schema_ > SCHEMA:
         return None
-    verdict = totals = None
-    if b'"run_finished"' in tail[:200]:
-        try:
-            last = EVENTS.validate_json(tail)
-            verdict, totals = last.verdict, last.totals
-        except ValueError:
-            pass
+    finished = _finished(tail)
+    verdict = finished.verdict if finished else None
     return RunInfo(
         run_id=started.run_id,
         path=path,
@@ -296,8 +338,62 @@ def read_info(path: Path) -> RunInfo | None:
         parent=started.parent,
         started=started.at,
         verdict=verdict,
-        totals=totals,
+        totals=finished.totals if finished else None,
+        kind=started.problem.kind,
+        reference=started.problem.reference,
+        right=_is_right(started.problem, verdict),
+        api_base=started.settings.api_base,
+        steps=_steps(tail, whole),
     )
+
+
+def _ends(path: Path) -> tuple[bytes, bytes, bool]:
+    """The first and the last line of a file, and whether the last one's end is written too."""
+    # unbuffered: most runs are small enough for one read, and thousands of files are opened
+    with open(path, "rb", buffering=0) as file:
+        head = tail = file.read(_ONE_READ)
+        end = os.fstat(file.fileno()).st_size
+        if end > len(head):
+            if b"\n" not in head:
+                head += file.read(MAX_HEAD)
+            for size in (_ONE_READ, MAX_HEAD):
+                file.seek(max(0, end - size))
+                tail = file.read(size)
+                if b"\n" in tail.rstrip():
+                    break
+    return head.partition(b"\n")[0], tail.rstrip().rpartition(b"\n")[2], tail.endswith(b"\n")
+
+
+def _finished(line: bytes) -> RunFinished | None:
+    """The last event of a finished run, or None if the line is another."""
+    if b'"run_finished"' not in line[:200]:
+        return None
+    try:
+        return RunFinished.model_validate_json(line)
+    except ValueError:
+        return None
+
+
+def _steps(line: bytes, whole: bool) -> int | None:
+    """How many whole events a file holds, by the number that begins its last line."""
+    begun = _SEQ.match(line)
+    if begun is None:
+        return None
+    if not whole:
+        try:
+            json.loads(line)
+        except (ValueError, RecursionError):
+            return int(begun[1])
+    return int(begun[1]) + 1
+
+
+def _is_right(problem: Problem, verdict: Verdict | None) -> bool | None:
+    if problem.reference is None or verdict is None:
+        return None
+    if verdict.answer is None:
+        # who stopped a run before it had an answer did not get a wrong one
+        return None if verdict.reason == "stopped" else False
+    return same_answer_fast(verdict.answer, problem.reference, problem.kind)
 
 
 @dataclass(frozen=True)

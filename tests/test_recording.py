@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
-from svrmad_core import Recorder, RecordingError, Settings, SimulatedPanel, load, resume, run, verify
-from svrmad_core.recording import list_runs
+import svrmad_core.recording as recording_module
+from svrmad_core import Problem, Recorder, RecordingError, Settings, SimulatedPanel, load, resume, run, verify
+from svrmad_core.recording import list_runs, read_info
 
 PANEL = SimulatedPanel("simulated/hard")
 
@@ -166,3 +168,108 @@ async def test_the_list_of_runs_reads_heads_and_tails(recorded, tmp_path):
     assert found["run-1"].totals.links >= 0
     assert found["run-2"].verdict is None
     assert found["run-1"].simulated
+
+
+async def test_the_list_tells_what_a_row_shows(tmp_path):
+    problem = Problem(question="Q?", reference="42")
+    with Recorder(tmp_path / "run-1.jsonl") as recorder:
+        async for _ in run(problem, "svr_mad", PANEL, Settings(seed=2), recorder=recorder, run_id="run-1"):
+            pass
+    info = read_info(tmp_path / "run-1.jsonl")
+    recording = load(tmp_path / "run-1.jsonl")
+    assert (info.reference, info.kind, info.steps) == ("42", "math", len(recording.events))
+    assert info.right is (recording.events[-1].verdict.answer == "42")
+    assert not info.interrupted
+
+
+def with_verdict(data, answer, reference, reason="vote", kind="math"):
+    """A finished recording with another verdict and another reference."""
+    first, *between, last = (json.loads(line) for line in data.splitlines())
+    first["problem"] |= {"reference": reference, "kind": kind}
+    last["verdict"] |= {"answer": answer, "reason": reason}
+    return "\n".join(json.dumps(event) for event in (first, *between, last)).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "reason", "kind", "right"),
+    [
+        ("1/2", "0.5", "vote", "math", True),
+        ("0.4", "0.5", "vote", "math", False),
+        ("(b)", "B", "accepted", "choice", True),
+        ("Paris", "paris.", "consensus", "text", True),
+        (None, "5", "no_answer", "math", False),
+        (None, "5", "stopped", "math", None),
+        ("5", None, "vote", "math", None),
+        (r"\frac{\sin x}{\cos x}", r"\tan x", "vote", "math", None),
+    ],
+)
+async def test_right_or_wrong_where_it_is_told_at_once(recorded, answer, reference, reason, kind, right):
+    recorded.write_bytes(with_verdict(recorded.read_bytes(), answer, reference, reason, kind))
+    assert read_info(recorded).right is right
+
+
+async def test_steps_count_whole_events_only(recorded):
+    lines = recorded.read_bytes().splitlines(keepends=True)
+    for data, steps in (
+        (b"".join(lines), len(lines)),
+        (b"".join(lines[:4]), 4),
+        (b"".join(lines[:4]).rstrip(), 4),
+        (b"".join(lines[:4]) + lines[4][:30], 4),
+        (b"".join(lines[:4]) + b'{"se', None),
+        (lines[0], 1),
+    ):
+        recorded.write_bytes(data)
+        assert read_info(recorded).steps == steps
+
+
+@pytest.mark.parametrize("size", [20_000, 200_000])
+async def test_long_questions_and_long_replies_are_listed(recorded, size):
+    first, second, *rest = (json.loads(line) for line in recorded.read_bytes().splitlines())
+    first["problem"]["question"] = "q" * min(size, 50_000)
+    second["turn"]["reply"] = "r" * size
+    recorded.write_text("\n".join(json.dumps(event) for event in (first, second)))
+    info = read_info(recorded)
+    assert (len(info.question), info.steps, info.interrupted) == (min(size, 50_000), 2, True)
+    recorded.write_text("\n".join(json.dumps(event) for event in (first, second, *rest)))
+    assert read_info(recorded).steps == 2 + len(rest)
+
+
+async def test_only_what_changed_is_read_again(recorded, tmp_path, monkeypatch):
+    for i in range(2, 6):
+        data = recorded.read_bytes().replace(b'"run-1"', f'"run-{i}"'.encode())
+        (tmp_path / f"run-{i}.jsonl").write_bytes(data)
+    (tmp_path / "garbage.jsonl").write_text("no run\n")
+    read = []
+    monkeypatch.setattr(recording_module, "read_info", lambda path: read.append(path.name) or read_info(path))
+    assert len(list_runs(tmp_path)) == 5
+    assert len(read) == 6
+    assert len(list_runs(tmp_path)) == 5
+    assert len(read) == 6
+    read.clear()
+    lines = (tmp_path / "run-3.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "run-3.jsonl").write_bytes(b"".join(lines[:4]))
+    (tmp_path / "run-4.jsonl").unlink()
+    assert {i.run_id: i.interrupted for i in list_runs(tmp_path)} == {
+        "run-1": False,
+        "run-2": False,
+        "run-3": True,
+        "run-5": False,
+    }
+    assert read == ["run-3.jsonl"]
+
+
+async def test_what_only_has_a_recordings_name_is_left_out(recorded, tmp_path):
+    (tmp_path / "folder.jsonl").mkdir()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "dangling.jsonl").symlink_to(tmp_path / "nothing")
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "deep.jsonl").write_text("[" * 100_000)
+    (tmp_path / "other-name.jsonl").write_bytes(recorded.read_bytes())
+    newer = recorded.read_bytes().replace(b'"schema":1', b'"schema":2').replace(b'"run-1"', b'"newer"')
+    (tmp_path / "newer.jsonl").write_bytes(newer)
+    broken_end = recorded.read_bytes().replace(b'"run-1"', b'"odd"').replace(b'"reason":"', b'"reason":"x')
+    (tmp_path / "odd.jsonl").write_bytes(broken_end)
+    found = {info.run_id: info for info in list_runs(tmp_path)}
+    assert set(found) == {"run-1", "odd"}
+    assert found["odd"].interrupted
+    assert list_runs(tmp_path / "nowhere") == []

@@ -25,6 +25,8 @@ from .look import short
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_runs"
 UPLOAD_PREFIX = "upload-"
 _MOST_UPLOADS = 32
+_NEWEST = 50
+"""Own runs that the box of runs offers."""
 
 
 class Shelf(NamedTuple):
@@ -36,19 +38,11 @@ class Shelf(NamedTuple):
 
 def shelves() -> list[Shelf]:
     """Sample runs first, by name; then own runs, newest first."""
-    found = []
-    for title, folder in (("sample", SAMPLES), ("own", runs_folder())):
-        if folder.is_dir():
-            stamp = tuple(sorted((p.name, p.stat().st_mtime_ns) for p in folder.glob("*.jsonl")))
-            runs = _listed(str(folder), stamp)
-            # sample runs are named in the order they are best looked at
-            found.append(Shelf(title, sorted(runs, key=lambda r: r.run_id) if folder == SAMPLES else runs))
+    # sample runs are named in the order they are best looked at
+    found = [Shelf("sample", sorted(list_runs(SAMPLES), key=lambda r: r.run_id))]
+    if runs_folder().resolve() != SAMPLES:
+        found.append(Shelf("own", list_runs(runs_folder())))
     return found
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def _listed(folder: str, stamp: object) -> list[RunInfo]:
-    return list_runs(Path(folder))
 
 
 def open_run(run_id: str) -> Recording:
@@ -86,6 +80,29 @@ def _parsed(data: bytes) -> Recording:
 @st.cache_resource(show_spinner=False)
 def _uploads() -> OrderedDict[str, bytes]:
     return OrderedDict()
+
+
+def delete_run(run_id: str) -> None:
+    """Delete the file of an own run.
+
+    Raises
+    ------
+    RecordingError
+        If the name is not a run's (a path, say), the run is a sample run or not there, or its file cannot be
+        deleted; one sentence.
+    """
+    if not RUN_ID.fullmatch(run_id):
+        raise RecordingError("That does not name a run, so nothing was deleted.")
+    folder = runs_folder().resolve()
+    path = folder / f"{run_id}.jsonl"
+    if folder == SAMPLES:
+        raise RecordingError("Sample runs cannot be deleted here.")
+    if not path.is_file():
+        raise RecordingError(f"There is no run named {short(run_id, 60)} among your own; it may be deleted already.")
+    try:
+        path.unlink()
+    except OSError as error:
+        raise RecordingError(f"The run {short(run_id, 60)} cannot be deleted: {error.strerror}.") from None
 
 
 def keep_upload(data: bytes) -> str:
@@ -142,15 +159,17 @@ def run_picker() -> str | None:
 
     The link is the truth: choosing rewrites it, and the box shows what it says.
     """
-    known = {info.run_id: info for shelf in shelves() for info in shelf.runs}
-    options = list(known)
+    shelf_runs = shelves()
+    known = {info.run_id: info for shelf in shelf_runs for info in shelf.runs}
+    # a box of thousands of lines takes seconds to send, and nobody scrolls through it
+    options = list(dict.fromkeys(info.run_id for shelf in shelf_runs for info in shelf.runs[: _most_listed(shelf)]))
     left, right = st.columns([5, 1], vertical_alignment="bottom")
     with right.popover("Open a file", icon=":material/upload_file:", width="stretch"):
         _upload()
     current = st.query_params.get("run") or _first_to_show(known)
     if current is None:
         return None
-    if current not in known:
+    if current not in options:
         options.insert(0, current)
     titles = _titles(options, known)
     st.session_state["chosen_run"] = current
@@ -162,7 +181,19 @@ def run_picker() -> str | None:
         on_change=lambda: st.query_params.from_dict({"run": st.session_state["chosen_run"]}),
         label_visibility="collapsed",
     )
+    for shelf in shelf_runs:
+        if len(shelf.runs) > _most_listed(shelf):
+            st.page_link(
+                "pages/runs.py",
+                label=f"The {_NEWEST} newest of {len(shelf.runs):,} own runs are listed; all are on the page Runs",
+                icon=":material/folder_open:",
+            )
     return current
+
+
+def _most_listed(shelf: Shelf) -> int:
+    """How many runs of a shelf the box offers."""
+    return _NEWEST if shelf.title == "own" else len(shelf.runs)
 
 
 def _upload() -> None:
@@ -182,4 +213,4 @@ def _upload() -> None:
         st.error(error, icon=":material/error:")
 
 
-__all__ = ["Shelf", "keep_upload", "open_run", "paired_all_to_all", "run_picker", "shelves", "title"]
+__all__ = ["Shelf", "delete_run", "keep_upload", "open_run", "paired_all_to_all", "run_picker", "shelves", "title"]

@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
+from ..records import Settings
 from .base import Panel, PanelError, Request, deal_agents
 from .litellm_panel import LiteLLMPanel
 from .recorded_panel import RecordedPanel
-from .simulated_panel import PRESETS, SimulatedPanel
+from .simulated_panel import PREFIX, PRESETS, SimulatedPanel
+
+
+def panel_for(models: list[str], settings: Settings) -> Panel:
+    """The panel that answers for these models: a simulated one, or one through LiteLLM.
+
+    Parameters
+    ----------
+    models
+        Names of simulated agents (``simulated/hard``) or LiteLLM ids, not both.
+    settings
+        Where the models are served, and the budget in dollars, which needs a price for each of them.
+
+    Raises
+    ------
+    ValueError
+        If no panel can be made of them; one sentence.
+    PanelError
+        If LiteLLM knows no provider of a model whose price the budget needs.
+    """
+    simulated = [m for m in models if m.startswith(PREFIX)]
+    if simulated:
+        if len(simulated) < len(models):
+            raise ValueError("simulated agents and real models cannot share a run")
+        return SimulatedPanel(models)
+    panel = LiteLLMPanel(models, api_base=settings.api_base)
+    # only a budget needs prices, and asking for them imports LiteLLM
+    if settings.max_cost is not None and (unknown := panel.unpriced()):
+        raise ValueError(
+            f"--max-cost cannot be held: there is no known price for {', '.join(unknown)}; use --max-tokens-total"
+        )
+    return panel
+
 
 __all__ = [
     "PRESETS",
@@ -16,4 +49,5 @@ __all__ = [
     "Request",
     "SimulatedPanel",
     "deal_agents",
+    "panel_for",
 ]
