@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components import inspector, library, stage, theme
+from pages.components import inspector, library, stage, theme, what_if
 from svrmad_core.recording import Recording, RecordingError
 
 
@@ -37,4 +37,5 @@ if chosen := chosen_run():
         st.warning(notice, icon=":material/info:")
     follows_the_cursor(run, found)
     inspector.search(run, found)
+    what_if.panel(run, found)
     inspector.take_along(found)

@@ -199,7 +199,9 @@ class _Replay:
                 return event.seq, f"At step {event.seq} the run would be over."
             return event.seq, f"After step {event.seq} the protocol would {describe(self.decided[i])}."
         end = self.recorded[-1].seq + 1
-        if len(self.decided) > len(self.recorded) and not _asked_for(self.recorded[-1], self.decided[-1]):  # the recording was interrupted; it may have gone on the same way
+        if len(self.decided) > len(self.recorded) and not _asked_for(
+            self.recorded[-1], self.decided[-1]
+        ):  # the recording was interrupted; it may have gone on the same way
             step = describe(self.decided[len(self.recorded)])
             if step != describe(next_step(fold(self.recorded))):
                 return end, f"After step {end} the protocol would {step}."
