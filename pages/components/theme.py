@@ -34,11 +34,10 @@ def apply() -> None:
 def projector_button() -> None:
     """Into the large view and out of it; in the link, so that it can be opened at once."""
 
-    def turn() -> None:
+    label = "Leave projector" if projector() else "Projector"
+    if st.button(label, icon=":material/tv:", help="Large type, nothing but the run", width="stretch"):
         if projector():
             del st.query_params["projector"]
         else:
             st.query_params["projector"] = "1"
-
-    label = "Leave projector" if projector() else "Projector"
-    st.button(label, icon=":material/tv:", on_click=turn, help="Large type, no sidebar", width="stretch")
+        st.rerun()

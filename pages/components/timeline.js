@@ -170,8 +170,9 @@ function strip(me, data) {
 function scrubber(me, data) {
   const made = element("input", { className: "scrub", type: "range", min: 1, step: 1, "aria-label": "Step of the run" });
   made.oninput = () => {
+    const to = Number(made.value); // stopping puts the slider back to where the cursor is
     stop(me);
-    go(me, Number(made.value));
+    go(me, to);
   };
   made.max = data.n;
   return made;
