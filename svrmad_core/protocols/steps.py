@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from ..debate import Ask, Debate
 from ..records import Reason, Verdict
+
+NotAsked = Literal["same answer", "no answer", "already challenged", "ranks below", "no link left"]
+"""Why an agent is not among the challengers of a round."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class Choose:
     """Agents that disagree too, but rank below the challengers taken (or did not fit the links left)."""
     passed_over: dict[str, str] = field(default_factory=dict, compare=False)
     """Agents ranked above the receiver -> why they were not taken."""
+    not_asked: dict[str, NotAsked] = field(default_factory=dict, compare=False)
+    """Agents that are neither receiver nor challenger -> why they do not challenge."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,24 @@ class Revise:
     asks: tuple[Ask, ...]
 
 
+TieBreak = Literal["initial", "score", "index"]
+"""The counts of the initial answers, the highest score among the holders, the lowest index."""
+
+
+class Tie(NamedTuple):
+    """How a tie of the vote was broken: what was looked at, among the beliefs still level at that point."""
+
+    beliefs: tuple[int, ...]
+    """The beliefs with the most votes, at least two."""
+    decided_by: TieBreak
+    initial: dict[int, int]
+    """belief -> how many agents answered so at first."""
+    scores: dict[int, tuple[str, float]]
+    """belief -> its highest-scoring holder and that score; empty if the initial answers decided."""
+    first: dict[int, str]
+    """belief -> its holder of the lowest index; empty unless the index decided."""
+
+
 @dataclass(frozen=True)
 class Finish:
     """Stop with this verdict."""
@@ -53,6 +77,8 @@ class Finish:
     verdict: Verdict
     spent: str | None = None
     """With reason ``vote``: what ran out (rounds, links, tokens, money, challengers)."""
+    tie: Tie | None = field(default=None, compare=False)
+    """With reason ``vote``: how a tie was broken, or None if there was none."""
 
 
 Step = Answer | Choose | Challenge | Revise | Finish
@@ -76,8 +102,8 @@ def describe(step: Step) -> str:
 
 def missing_answers(debate: Debate) -> Answer | None:
     """The initial answers still to be asked for, or None once all have come or failed."""
-    waiting = tuple(s.name for s in debate.agents.values() if not s.answered)
-    return Answer(waiting) if waiting else None
+    waiting = [name for name, state in debate.agents.items() if not state.answered]
+    return Answer(tuple(waiting)) if waiting else None
 
 
 def consensus(debate: Debate) -> Finish | None:
@@ -110,7 +136,25 @@ def vote(debate: Debate, spent: str | None = None) -> Finish:
             -min(debate.agents[name].index for name in holders),
         )
 
-    return Finish(verdict(debate, "vote", max(votes, key=strength)), spent)
+    strengths = {belief: strength(belief) for belief in votes}
+    winner = max(votes, key=strengths.__getitem__)
+    return Finish(verdict(debate, "vote", winner), spent, _tie(debate, strengths, winner))
+
+
+def _tie(debate: Debate, strengths: dict[int, tuple[int, int, float, int]], winner: int) -> Tie | None:
+    """How the winner of a vote beat the others that had as many votes, from what the vote compared."""
+    level = [[b for b, s in sorted(strengths.items()) if s[:n] == strengths[winner][:n]] for n in (1, 2, 3)]
+    if len(level[0]) == 1:
+        return None
+    tied, by_score, by_index = level
+    scores: dict[int, tuple[str, float]] = {}
+    first: dict[int, str] = {}
+    if len(by_score) > 1:
+        scores = {b: (max(debate.holders(b), key=debate.score), strengths[b][2]) for b in by_score}
+        if len(by_index) > 1:
+            first = {b: debate.holders(b)[0] for b in by_index}
+    decided_by: TieBreak = "index" if first else "score" if scores else "initial"
+    return Tie(tuple(tied), decided_by, {b: strengths[b][1] for b in tied}, scores, first)
 
 
 def verdict(debate: Debate, reason: Reason, belief: int | None, agent: str | None = None) -> Verdict:

@@ -13,7 +13,7 @@ arXiv 2605.23099. The rules, and the choices where the summaries are silent, are
 from __future__ import annotations
 
 from ..debate import Ask, Debate
-from .steps import Challenge, Choose, Finish, Step, consensus, missing_answers, verdict, vote
+from .steps import Challenge, Choose, Finish, NotAsked, Step, consensus, missing_answers, verdict, vote
 
 
 def next_step(debate: Debate) -> Step:
@@ -98,5 +98,25 @@ def _choose(debate: Debate) -> Choose | None:
             tuple(places),
             tuple(candidates[room:]),
             passed_over,
+            _not_asked(debate, name, candidates, room),
         )
     return None
+
+
+def _not_asked(debate: Debate, receiver: str, candidates: list[str], room: int) -> dict[str, NotAsked]:
+    """Why each agent that is neither receiver nor challenger does not challenge.
+
+    ``candidates`` are those that may, by ranking; the first ``room`` of them do.
+    """
+    mine = debate.agents[receiver].belief
+    reasons: dict[str, NotAsked] = {
+        name: "same answer" if a.belief == mine else "no answer" if a.belief is None else "already challenged"
+        for name, a in debate.agents.items()
+    }
+    for name in (receiver, *candidates[:room]):
+        del reasons[name]
+    if len(candidates) > room:
+        allowed = debate.settings.challengers
+        for place, name in enumerate(candidates[room:], room):
+            reasons[name] = "no link left" if place < allowed else "ranks below"
+    return reasons
