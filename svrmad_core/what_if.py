@@ -82,7 +82,7 @@ def what_if(events: Sequence[Any], **changes: Any) -> WhatIf:
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     replay = _Replay(events, started.model_copy(update={"settings": settings}))
     missing = replay.run()
-    same, departs = replay.compare()
+    same, departs = replay.compare(missing)
     end = replay.debate.finished
     return WhatIf(
         replay.made,
@@ -188,34 +188,38 @@ class _Replay:
             update |= {"before": before, "after": after, "retained": None if after is None else after == before}
         return event.model_copy(update=update)
 
-    def compare(self) -> tuple[int, str | None]:
+    def compare(self, missing: Sequence[Ask]) -> tuple[int, str | None]:
         """Up to which recorded step both runs are the same, and what the imagined one does then."""
+        waiting = self.decided[-1] if missing else None
         for i, event in enumerate(self.recorded):
             if i < len(self.made) and _alike(event, self.made[i]):
                 continue
-            if i >= len(self.made) and _asked_for(event, self.decided[-1]):
-                continue
-            if i == len(self.decided):  # the recording was stopped where the imagined run is at an end
-                return event.seq, f"At step {event.seq} the run would be over."
+            if i >= len(self.made) and (ask := _asked_for(event, waiting)):
+                if ask not in missing:  # a round sent at once, recorded in part
+                    continue
+                return event.seq, f"After step {event.seq} {ask.agent} would be sent other messages."
             return event.seq, f"After step {event.seq} the protocol would {describe(self.decided[i])}."
         end = self.recorded[-1].seq + 1
-        if len(self.decided) > len(self.recorded) and not _asked_for(
-            self.recorded[-1], self.decided[-1]
-        ):  # the recording was interrupted; it may have gone on the same way
+        if len(self.decided) > len(self.recorded) and not _asked_for(self.recorded[-1], waiting):
+            # the recording was interrupted; it may have gone on the same way
             step = describe(self.decided[len(self.recorded)])
             if step != describe(next_step(fold(self.recorded))):
                 return end, f"After step {end} the protocol would {step}."
         return end, None
 
 
-def _asked_for(event: Any, step: Any) -> bool:
-    """Whether a turn is one of those that a step still waits for: a round sent at once may be recorded in part."""
-    return (
-        isinstance(step, Challenge)
-        and event.event == "debated"
-        and (event.round, event.receiver) == (step.round, step.receiver)
-        and event.challenger in step.challengers
-    )
+def _asked_for(event: Any, step: Any) -> Ask | None:
+    """The call of a step that an event answers, if it is one of its."""
+    if not isinstance(step, Challenge):
+        return None
+    match event.event:
+        case "debated":
+            ask = Ask(event.receiver, (event.challenger,))
+        case "turn_failed":
+            ask = Ask(event.agent, tuple(event.heard))
+        case _:
+            return None
+    return ask if event.round == step.round and ask in [Ask(step.receiver, (c,)) for c in step.challengers] else None
 
 
 def _replies(events: Sequence[Any]) -> dict[tuple[Any, ...], list[Any]]:

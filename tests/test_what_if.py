@@ -163,6 +163,14 @@ async def test_a_lower_quorum_ends_before_any_debate():
     assert found.same == 5
 
 
+async def test_another_memory_sends_other_messages():
+    _, events = await debate(CAST, tau=1.0)
+    found = what_if(events, memory="last")
+    second = [e for e in events if e.event == "debated"][1]
+    assert found.same == second.seq, "the first debate still sends the same: an agent has said one thing"
+    assert "A1 would be sent other messages" in found.departs
+
+
 async def test_a_pause_does_not_matter():
     _, events = await debate(CAST)
     found = what_if(events, accept_after="debate")

@@ -79,7 +79,7 @@ def in_words(before: Debate | None, event: Any, after: Debate) -> str:
     told = words.tell(before, event, after)
     formula = f'<div class="f">{safe(told.formula)}</div>' if told.formula else ""
     detail = f'<div class="small">{safe(told.detail)}</div>' if told.detail else ""
-    why = "".join(f"<li>{safe(reason)}</li>" for reason in getattr(told, "why", ()))
+    why = "".join(f"<li>{safe(reason)}</li>" for reason in told.why)
     why = f"<ul>{why}</ul>" if why else ""
     return f'<div class="svr-words"><div class="t">{safe(told.title)}</div>{formula}{detail}{why}</div>'
 
