@@ -46,6 +46,8 @@ _SETTINGS = {
     "timeout",
 }
 _BUDGETS = ("max_rounds", "max_links", "max_tokens_total", "max_cost")
+_FORMATS = ("html", "csv", "graphml", "png", "svg")
+_PICTURES = ("graph", "scores", "slope", "flow")
 
 
 class WrongUse(Exception):
@@ -112,16 +114,20 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("recording", metavar="RECORDING", help="a file, or the name of a run")
     check.add_argument("--json", action="store_true", help="print one JSON object")
 
-    out = _command(commands, "export", _export, "write a run for slides, spreadsheets and graph programs")
-    out.add_argument("recording", metavar="RECORDING", help="a file, or the name of a run")
-    out.add_argument("--to", required=True, choices=("html", "csv", "graphml", "png", "svg"))
-    out.add_argument("out", metavar="OUT", type=Path, help="the file to write; for csv a folder, or a file named .zip")
-    out.add_argument("--step", type=int, metavar="K", help="graphml, png, svg: after the first K events (default: all)")
-    out.add_argument(
-        "--picture", choices=("graph", "scores", "slope", "flow"), default="graph", help="png, svg (default: graph)"
+    export = _command(commands, "export", _export, "write a recording as a page, tables, a graph or a picture")
+    export.add_argument("recording", metavar="RECORDING", help="a file, or the name of a run")
+    export.add_argument(
+        "--to",
+        required=True,
+        choices=_FORMATS,
+        help="html: one page with the run's outcome; csv: four tables; graphml: the graph for Gephi and the like; "
+        "png, svg: a picture (needs Chrome or Chromium)",
     )
-    out.add_argument("--dark", action="store_true", help="html, png, svg: light letters on a dark ground")
-    out.add_argument("--json", action="store_true", help="print one JSON object")
+    export.add_argument("out", metavar="OUT", type=Path, help="a file; for csv a folder, or a name ending in .zip")
+    export.add_argument("--step", type=int, metavar="K", help="after the first K events (default: all; not for html)")
+    export.add_argument("--picture", choices=_PICTURES, help="what a png or svg shows (default: graph)")
+    export.add_argument("--dark", action="store_true", help="light on dark: html, png, svg")
+    export.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
 
@@ -336,13 +342,6 @@ def find(name: str) -> Path:
     raise WrongUse(f"there is no recording {name!r}, neither a file nor a run in {runs_folder()} or sample_runs")
 
 
-def _step(args: argparse.Namespace, count: int) -> int:
-    k = count if args.step is None else args.step
-    if not 1 <= k <= count:
-        raise WrongUse(f"--step {k}: the recording has steps 1 to {count}")
-    return k
-
-
 def _show(args: argparse.Namespace) -> int:
     recording = load(find(args.recording))
     count = len(recording.events)
@@ -379,6 +378,14 @@ def _show(args: argparse.Namespace) -> int:
         v = state["verdict"]
         print(f"verdict: {v['answer']} ({v['reason']}{', ' + v['agent'] if v['agent'] else ''})")
     return OK
+
+
+def _step(args: argparse.Namespace, count: int) -> int:
+    """The step asked for; all if none is."""
+    k = count if args.step is None else args.step
+    if not 1 <= k <= count:
+        raise WrongUse(f"--step {k}: the recording has steps 1 to {count}")
+    return k
 
 
 def _cell(value: float | None) -> str:
@@ -445,36 +452,68 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
+    from . import export
+
+    drawn = args.to in ("png", "svg")
+    if args.picture and not drawn:
+        raise WrongUse(f"--picture is for png and svg, not for {args.to}")
+    if args.dark and args.to in ("csv", "graphml"):
+        raise WrongUse(f"--dark is for html, png and svg, not for {args.to}")
+    if args.step is not None and args.to == "html":
+        raise WrongUse("--step is not for html, which shows the whole run")
     recording = load(find(args.recording))
     k = _step(args, len(recording.events))
+    out: Path = args.out
+    if args.to == "csv":
+        _check_tables(out)
+        written = export.to_csv(recording.events[:k], out)
+    else:
+        _check_file(out, args.to)
+        if args.to == "graphml":
+            data = export.graphml(recording.events, k)
+        else:
+            takeaway = _takeaway(args.to)
+            try:
+                if drawn:
+                    data = takeaway.picture(recording, args.picture or "graph", k, args.to, dark=args.dark)
+                else:
+                    data = takeaway.html(recording, dark=args.dark)
+            except takeaway.NoBrowser as error:
+                raise WrongUse(str(error)) from None
+        out.write_bytes(data)
+        written = [out]
+    if args.json:
+        print(json.dumps({"wrote": [str(path) for path in written]}, ensure_ascii=False))
+        return OK
     for notice in recording.notices:
         print(notice, file=sys.stderr)
-    if args.to != "csv" and args.out.is_dir():
-        raise WrongUse(f"OUT: {args.out} is a folder; name a file")
-    if args.to == "csv":
-        written = export.write_csv(recording.events, args.out)
-    else:
-        data = export.graphml(recording.events, k) if args.to == "graphml" else _drawn(args, recording, k)
-        args.out.write_bytes(data)
-        written = [args.out]
-    if args.json:
-        print(json.dumps({"wrote": [str(path) for path in written]}))
-    else:
-        print(f"wrote {', '.join(str(path) for path in written)}")
+    print(f"wrote {', '.join(str(path) for path in written)}")
     return OK
 
 
-def _drawn(args: argparse.Namespace, recording: Recording, k: int) -> bytes:
-    """What the pages draw with draws here too; it is theirs, so it is imported where a picture is asked for."""
+def _check_tables(out: Path) -> None:
+    if out.suffix.lower() == ".zip":
+        _check_file(out, "zip")
+    elif out.exists() and not out.is_dir():
+        raise WrongUse(f"{out} is a file; give a folder for the four tables, or a name ending in .zip")
+
+
+def _check_file(out: Path, kind: str) -> None:
+    """Say before the work is done that its file could not be written."""
+    if out.is_dir():
+        raise WrongUse(f"{out} is a folder; give the {kind} file a name")
+    if not out.parent.is_dir():
+        raise WrongUse(f"there is no folder {out.parent} to write {out.name} in")
+
+
+def _takeaway(kind: str) -> Any:
+    """What the pages draw with; it is not part of the core, and heavy."""
     try:
         from pages.components import takeaway
-    except ModuleNotFoundError as error:
-        if error.name in ("pages", "pages.components"):
-            raise WrongUse(f"--to {args.to} needs the project's folder pages; run this in the project") from None
-        raise
-    if args.to == "html":
-        return takeaway.html(recording, args.dark)
-    try:
-        return takeaway.picture(recording, args.picture, k, args.to, args.dark)
-    except export.NoBrowser as error:
-        raise WrongUse(str(error)) from None
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "pages":
+            raise WrongUse(
+                f"{kind} is drawn by the app's pages, which are not here: run this in the folder that holds app.py"
+            ) from None
+        raise WrongUse(f"{kind} needs the package {error.name}: pip install -r requirements.txt") from None
+    return takeaway

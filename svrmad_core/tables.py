@@ -1,149 +1,281 @@
-"""A run as pandas tables: turns, scores by step, agents, links.
+"""A recording as pandas frames: turns, scores by step, agents, links.
 
-pandas is imported when a table is made.
+The step ``k`` of a row is what ``fold(events, k)`` and ``show --step`` take: the row's event is the k-th. What is not
+known is missing (never 0), and whole numbers stay whole beside missing ones. pandas is imported only when a frame is
+made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .debate import Debate, fold
+from .debate import AgentState, Debate, fold
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame
 
-OUTCOMES = {True: "retained", False: "changed", None: "void"}
+TEXT, WHOLE, REAL, YES_NO = "str", "Int64", "float64", "boolean"
+
+_TURNS = {
+    "k": WHOLE,
+    "round": WHOLE,
+    "agent": TEXT,
+    "heard": TEXT,
+    "answer": TEXT,
+    "belief": WHOLE,
+    "before": WHOLE,
+    "after": WHOLE,
+    "retained": YES_NO,
+    "confidence": REAL,
+    "perplexity": REAL,
+    "min_logprob": REAL,
+    "prompt_tokens": WHOLE,
+    "completion_tokens": WHOLE,
+    "cost": REAL,
+    "latency": REAL,
+    "model": TEXT,
+    "finish_reason": TEXT,
+    "reply": TEXT,
+}
+_SCORES = {
+    "k": WHOLE,
+    "agent": TEXT,
+    "belief": WHOLE,
+    "answer": TEXT,
+    "prior": REAL,
+    "D": WHOLE,
+    "r": WHOLE,
+    "c": WHOLE,
+    "void": WHOLE,
+    "svr": REAL,
+    "score": REAL,
+}
+_AGENTS = {
+    "agent": TEXT,
+    "model": TEXT,
+    "first_answer": TEXT,
+    "answer": TEXT,
+    "belief": WHOLE,
+    "prior": REAL,
+    "prior_signal": TEXT,
+    "D": WHOLE,
+    "r": WHOLE,
+    "c": WHOLE,
+    "void": WHOLE,
+    "svr": REAL,
+    "score": REAL,
+    "failed": TEXT,
+}
+_LINKS = {
+    "k": WHOLE,
+    "number": WHOLE,
+    "round": WHOLE,
+    "challenger": TEXT,
+    "receiver": TEXT,
+    "challenger_answer": TEXT,
+    "before": TEXT,
+    "after": TEXT,
+    "retained": YES_NO,
+}
 
 
-def turns(events: Sequence[Any]) -> pd.DataFrame:
-    """Every turn, one row each.
+def turns(events: Sequence[Any]) -> DataFrame:
+    """What every call of a model said: one row a turn, in the order they came. Failed calls have no turn.
 
     Parameters
     ----------
     events
-        The events of a run.
+        The events of a run, the first a ``run_started``.
 
     Returns
     -------
     pandas.DataFrame
-        ``step`` (the number of events after it), ``round`` (0: initial answer), ``agent``, ``heard`` (names, comma
-        between), ``answer``, ``before`` and ``after`` (beliefs as numbers), ``outcome`` (retained, changed, void; empty
-        for an initial answer), ``confidence``, ``perplexity``, ``min_logprob`` (nats), ``prompt_tokens``,
-        ``completion_tokens``, ``cost`` (US dollars), ``latency`` (seconds), ``model``, ``finish_reason``, ``reply``.
+        ``k``, the step; ``round``, 0 for initial answers; ``agent``; ``heard``, names with commas, missing if nobody;
+        ``answer`` as read out of the reply and ``belief``, its number (Int64), both missing where none could be read;
+        ``before`` and ``after``, the numbers of the beliefs before and after a debate, and ``retained`` (boolean,
+        missing for void), all three missing for initial answers; ``confidence`` in [0, 1]; ``perplexity``, at least 1;
+        ``min_logprob``, a natural logarithm; ``prompt_tokens``, ``completion_tokens`` (Int64); ``cost`` in US dollars;
+        ``latency`` in seconds; ``model``; ``finish_reason``; ``reply``.
     """
-    import pandas as pd
-
-    return pd.DataFrame(list(_turns(events)), columns=_TURN_COLUMNS)
+    return _frame((_turn(event) for event in events if hasattr(event, "turn")), _TURNS)
 
 
-_TURN_COLUMNS = (
-    *("step", "round", "agent", "heard", "answer", "before", "after", "outcome", "confidence", "perplexity"),
-    *("min_logprob", "prompt_tokens", "completion_tokens", "cost", "latency", "model", "finish_reason", "reply"),
-)
+def scores(events: Sequence[Any]) -> DataFrame:
+    """How beliefs and scores moved: one row a step and agent, also for steps that left an agent as it was.
 
-
-def _turns(events: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    for event in events:
-        turn = getattr(event, "turn", None)
-        if turn is None:
-            continue
-        if event.event == "answered":
-            who, heard, before, after, outcome, number = event.agent, "", None, event.belief, "", 0
-        elif event.event == "debated":
-            who, heard, before, after = event.receiver, event.challenger, event.before, event.after
-            outcome, number = OUTCOMES[event.retained], event.round
-        else:
-            who, heard, before, after = event.agent, ", ".join(event.heard), event.before, event.after
-            outcome, number = OUTCOMES[None if after is None else after == before], event.round
-        signals = turn.signals
-        yield (
-            *(event.seq + 1, number, who, heard, turn.answer, before, after, outcome, turn.confidence),
-            *((signals.perplexity, signals.min_logprob) if signals else (None, None)),
-            *(turn.prompt_tokens, turn.completion_tokens, turn.cost, turn.latency, turn.model),
-            *(turn.finish_reason, turn.reply),
-        )
-
-
-def scores(events: Sequence[Any]) -> pd.DataFrame:
-    """Every agent after every step, one row each.
+    Parameters
+    ----------
+    events
+        The events of a run, the first a ``run_started``.
 
     Returns
     -------
     pandas.DataFrame
-        ``step``, ``agent``, ``belief`` (a number), ``answer``, ``prior`` (on the scale of the settings), ``D``, ``r``,
-        ``c``, ``void``, ``svr`` (in [-1, 1]; empty before the first debate), ``score`` (what it is ranked by; empty
-        before its answer).
+        ``k``, the step; ``agent``; ``belief`` (Int64) and ``answer``, what it holds after the step; ``prior``, on the
+        scale of the settings; ``D``, ``r``, ``c``, debates, retained and changed, and ``void`` (Int64); ``svr`` in
+        [-1, 1], missing before the first debate; ``score``, what it is ranked by. Prior and score are missing until
+        the initial answer has come.
+
+    Raises
+    ------
+    ValueError
+        If the events cannot follow each other.
     """
-    import pandas as pd
 
-    debate = Debate(events[0])
-    rows = []
-    for event in events:
-        if event.seq:
-            debate.apply(event)
-        for s in debate.agents.values():
-            score = debate.score(s.name) if s.turns else None
-            prior = s.prior if s.turns else None
-            rows.append(
-                (debate.k, s.name, s.belief, s.answer, prior, s.debates, s.retained, s.changed, s.void, s.svr, score)
-            )
-    columns = ("step", "agent", "belief", "answer", "prior", "D", "r", "c", "void", "svr", "score")
-    return pd.DataFrame(rows, columns=columns)
+    def rows() -> Iterable[tuple[Any, ...]]:
+        debate = fold(events, 1)
+        for k, event in enumerate(events, 1):
+            if k > 1:
+                debate.apply(event)
+            for s in debate.agents.values():
+                yield (k, s.name, s.belief, s.answer, _prior(s), *_record(debate, s))
+
+    return _frame(rows(), _SCORES)
 
 
-def agents(events: Sequence[Any], k: int | None = None) -> pd.DataFrame:
-    """The agents after ``k`` events, one row each; None takes all.
+def agents(events: Sequence[Any], k: int | None = None) -> DataFrame:
+    """The agents after k events, one row each.
+
+    Parameters
+    ----------
+    events
+        The events of a run, the first a ``run_started``.
+    k
+        How many events to take, at least 1; None takes all.
 
     Returns
     -------
     pandas.DataFrame
-        ``agent``, ``model``, ``first_answer``, ``answer``, ``prior``, ``prior_signal``, ``D``, ``r``, ``c``, ``void``,
-        ``svr``, ``score``, ``failed`` (the message; empty if it did not).
-    """
-    import pandas as pd
+        ``agent``; ``model``; ``first_answer``, alone; ``answer`` and ``belief`` (Int64), held now; ``prior``, on the
+        scale of the settings, and ``prior_signal``, what it was taken from; ``D``, ``r``, ``c``, ``void`` (Int64);
+        ``svr`` in [-1, 1], missing before the first debate; ``score``, what it is ranked by; ``failed``, why it is not
+        asked again, missing for most.
 
+    Raises
+    ------
+    ValueError
+        If the events cannot follow each other.
+    """
     debate = fold(events, k)
-    rows = [
+    return _frame(
         (
-            *(s.name, s.agent.model, s.turns[0][1].answer if s.turns else None, s.answer),
-            *(s.prior if s.turns else None, s.prior_signal, s.debates, s.retained, s.changed, s.void, s.svr),
-            *(debate.score(s.name) if s.turns else None, s.failure.message if s.failure else None),
-        )
-        for s in debate.agents.values()
-    ]
-    columns = (
-        *("agent", "model", "first_answer", "answer", "prior", "prior_signal", "D", "r", "c", "void"),
-        *("svr", "score", "failed"),
+            (
+                s.name,
+                s.agent.model,
+                s.turns[0][1].answer if s.turns else None,
+                s.answer,
+                s.belief,
+                _prior(s),
+                s.prior_signal,
+                *_record(debate, s),
+                s.failure.message if s.failure else None,
+            )
+            for s in debate.agents.values()
+        ),
+        _AGENTS,
     )
-    return pd.DataFrame(rows, columns=columns)
 
 
-def links(events: Sequence[Any], k: int | None = None) -> pd.DataFrame:
-    """The links of the first ``k`` events, one row each; None takes all.
+def links(events: Sequence[Any]) -> DataFrame:
+    """Who was heard by whom, and what came of it: one row a link, in order.
+
+    Parameters
+    ----------
+    events
+        The events of a run, the first a ``run_started``.
 
     Returns
     -------
     pandas.DataFrame
-        ``link`` (1, 2, ...), ``step``, ``round``, ``challenger``, ``receiver``, ``challenger_answer``, ``before`` and
-        ``after`` (the receiver's answers), ``outcome`` (retained, changed, void).
-    """
-    import pandas as pd
+        ``k``, the step; ``number``, the link's place among all, from 1; ``round``; ``challenger``; ``receiver``;
+        ``challenger_answer``, ``before``, ``after``: the challenger's answer and the receiver's before and after, each
+        as it was first given by anyone (equal answers are one belief), missing for none; ``retained`` (boolean),
+        missing for void. Where one turn hears several, each link has that turn's outcome.
 
-    debate = fold(events, k)
+    Raises
+    ------
+    ValueError
+        If the events cannot follow each other.
+    """
+    debate = fold(events)
 
     def said(belief: int | None) -> str | None:
         return None if belief is None else debate.beliefs[belief]
 
-    rows = [
+    return _frame(
         (
-            *(i, x.seq + 1, x.round, x.challenger, x.receiver, said(x.challenger_belief)),
-            *(said(x.before), said(x.after), OUTCOMES[x.retained]),
-        )
-        for i, x in enumerate(debate.links, 1)
-    ]
-    columns = (
-        *("link", "step", "round", "challenger", "receiver", "challenger_answer"),
-        *("before", "after", "outcome"),
+            (
+                link.seq + 1,
+                number,
+                link.round,
+                link.challenger,
+                link.receiver,
+                said(link.challenger_belief),
+                said(link.before),
+                said(link.after),
+                link.retained,
+            )
+            for number, link in enumerate(debate.links, 1)
+        ),
+        _LINKS,
     )
-    return pd.DataFrame(rows, columns=columns)
+
+
+def _turn(event: Any) -> tuple[Any, ...]:
+    turn = event.turn
+    match event.event:
+        case "answered":
+            moves = (0, event.agent, None, turn.answer, event.belief, None, None, None)
+        case "debated":
+            moves = (
+                event.round,
+                event.receiver,
+                event.challenger,
+                turn.answer,
+                event.after,
+                event.before,
+                event.after,
+                event.retained,
+            )
+        case _:
+            retained = None if event.after is None else event.after == event.before
+            heard = ", ".join(event.heard) or None
+            moves = (event.round, event.agent, heard, turn.answer, event.after, event.before, event.after, retained)
+    return (
+        event.seq + 1,
+        *moves,
+        turn.confidence,
+        turn.signals.perplexity if turn.signals else None,
+        turn.signals.min_logprob if turn.signals else None,
+        turn.prompt_tokens,
+        turn.completion_tokens,
+        turn.cost,
+        turn.latency,
+        turn.model or None,
+        turn.finish_reason,
+        turn.reply,
+    )
+
+
+def _prior(state: AgentState) -> float | None:
+    return state.prior if state.turns else None
+
+
+def _record(debate: Debate, state: AgentState) -> tuple[Any, ...]:
+    """D, r, c, void, svr and score."""
+    score = debate.score(state.name) if state.turns else None
+    return state.debates, state.retained, state.changed, state.void, state.svr, score
+
+
+def _frame(rows: Iterable[tuple[Any, ...]], columns: dict[str, str]) -> DataFrame:
+    """The same columns and types however few rows there are."""
+    import pandas as pd
+
+    cells = [tuple(_whole(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
+    return pd.DataFrame(cells, columns=list(columns), dtype=object).astype(columns)
+
+
+def _whole(text: str) -> str:
+    """Half a surrogate pair is legal JSON, but no frame can hold it: a question mark takes its place."""
+    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -6,12 +6,18 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from svrmad_core import load
 from svrmad_core.cli import main
+from svrmad_core.export import find_browser
+
+ROOT = Path(__file__).parents[1]
+WITHOUT_PYTHONPATH = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 @pytest.fixture
@@ -183,6 +189,13 @@ WRONG = [
     (["show", "nothing"], "no recording 'nothing'"),
     (["replay", "../../etc/passwd"], "no recording"),
     (["resume", "nothing"], "no recording"),
+    (["export", "nothing", "--to", "csv", "out"], "no recording"),
+    (["export", "nothing", "out"], "required: --to"),
+    (["export", "nothing", "--to", "docx", "out"], "invalid choice"),
+    (["export", "nothing", "--to", "csv"], "required: OUT"),
+    (["export", "nothing", "--to", "csv", "out", "--picture", "flow"], "--picture is for png and svg"),
+    (["export", "nothing", "--to", "graphml", "out", "--dark"], "--dark is for html, png and svg"),
+    (["export", "nothing", "--to", "html", "out", "--step", "3"], "--step is not for html"),
     (["dance"], "invalid choice"),
 ]
 
@@ -209,7 +222,7 @@ def test_resume_of_a_finished_run(cli):
     assert "finished" in err
 
 
-@pytest.mark.parametrize("command", ["run", "replay", "resume", "show", "verify"])
+@pytest.mark.parametrize("command", ["run", "replay", "resume", "show", "verify", "export"])
 def test_each_command_has_help(cli, command):
     code, out, _ = cli(command, "--help")
     assert code == 0
@@ -273,3 +286,129 @@ def test_no_key_is_in_a_recording(cli, provider, monkeypatch, tmp_path):
     for text in (kept, out, err):
         assert key not in text
         assert "secretpassword" not in text
+
+
+TABLES = ["turns.csv", "scores.csv", "agents.csv", "links.csv"]
+
+
+def test_export_tables_to_a_folder_and_to_a_zip(cli, tmp_path):
+    _, summary = recorded(cli)
+    name = load(summary["recording"]).run_id
+    code, out, err = cli("export", name, "--to", "csv", "tables")
+    assert (code, err) == (0, "")
+    assert out == f"wrote {', '.join(str(Path('tables') / n) for n in TABLES)}\n"
+    assert [(tmp_path / "tables" / n).is_file() for n in TABLES] == [True] * 4
+    assert cli("export", name, "--to", "csv", "tables")[0] == 0, "files are overwritten"
+    code, out, _ = cli("export", summary["recording"], "--to", "csv", tmp_path / "all.zip", "--json")
+    assert json.loads(out) == {"wrote": [str(tmp_path / "all.zip")]}
+    with zipfile.ZipFile(tmp_path / "all.zip") as packed:
+        assert packed.namelist() == TABLES
+
+
+def test_export_the_graph_of_a_step(cli, tmp_path):
+    _, summary = recorded(cli)
+    count = len(load(summary["recording"]).events)
+    edges = []
+    for step in (["--step", 1], ["--step", count], []):
+        code, out, _ = cli("export", summary["recording"], "--to", "graphml", "run.graphml", *step)
+        assert (code, out) == (0, "wrote run.graphml\n")
+        edges.append(nx.read_graphml(tmp_path / "run.graphml").number_of_edges())
+    assert edges[0] == 0
+    assert edges[1] == edges[2] > 0
+
+
+def test_export_tables_of_a_step(cli, tmp_path):
+    _, summary = recorded(cli)
+    assert cli("export", summary["recording"], "--to", "csv", "tables", "--step", 3)[0] == 0
+    assert (tmp_path / "tables" / "turns.csv").read_text("utf-8-sig").count("simulated/hard") == 2
+
+
+def test_export_says_where_it_cannot_write(cli, tmp_path):
+    _, summary = recorded(cli)
+    (tmp_path / "folder.zip").mkdir()
+    (tmp_path / "file").write_text("kept")
+    for to, out, says in (
+        ("graphml", "folder.zip", "folder.zip is a folder"),
+        ("png", "folder.zip", "folder.zip is a folder"),
+        ("csv", "folder.zip", "folder.zip is a folder"),
+        ("csv", "file", "file is a file; give a folder"),
+        ("graphml", "missing/run.graphml", "no folder missing"),
+        ("svg", "missing/run.svg", "no folder missing"),
+    ):
+        code, printed, err = cli("export", summary["recording"], "--to", to, out)
+        assert (code, printed, err.count("\n")) == (2, "", 1)
+        assert says in err
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize("to", ["csv", "graphml", "png", "svg"])
+@pytest.mark.parametrize("step", [0, 999, -1])
+def test_export_of_a_step_outside_the_run(cli, tmp_path, to, step):
+    _, summary = recorded(cli)
+    code, _, err = cli("export", summary["recording"], "--to", to, "out", "--step", step)
+    assert code == 2
+    assert "steps 1 to" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_export_tells_of_what_was_left_out(cli, tmp_path):
+    _, summary = recorded(cli)
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(Path(summary["recording"]).read_bytes()[:-20])
+    code, out, err = cli("export", cut, "--to", "graphml", "run.graphml")
+    assert (code, out) == (0, "wrote run.graphml\n")
+    assert "cut off" in err
+
+
+@pytest.mark.parametrize("to", ["html", "png", "svg"])
+def test_pages_that_are_not_here_are_one_sentence(cli, tmp_path, to):
+    _, summary = recorded(cli)
+    (tmp_path / "svrmad_core").symlink_to(ROOT / "svrmad_core")
+    command = [sys.executable, "-m", "svrmad_core", "export", summary["recording"], "--to", to, "out"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=WITHOUT_PYTHONPATH)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"{to} is drawn by the app's pages" in done.stderr
+    assert "run this in the folder that holds app.py" in done.stderr
+
+
+def test_tables_and_graphs_need_neither_pages_nor_streamlit(cli, tmp_path):
+    _, summary = recorded(cli)
+    code = (
+        "import sys; from svrmad_core.cli import main; "
+        f"main(['export', {summary['recording']!r}, '--to', 'graphml', 'g.graphml']); "
+        "print([m for m in ('litellm', 'sympy', 'pandas', 'pages', 'streamlit', 'plotly', 'kaleido') "
+        "if m in sys.modules])"
+    )
+    env = {**WITHOUT_PYTHONPATH, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.splitlines() == ["wrote g.graphml", "[]"]
+
+
+def test_export_a_page(cli, tmp_path):
+    pytest.importorskip("pages.components.takeaway")
+    _, summary = recorded(cli)
+    code, out, err = cli("export", summary["recording"], "--to", "html", "run.html", "--dark")
+    assert (code, out) == (0, "wrote run.html\n"), err
+    assert "<html" in (tmp_path / "run.html").read_text("utf-8").lower()
+
+
+@pytest.mark.parametrize("picture", ["graph", "scores", "slope", "flow"])
+def test_export_a_picture(cli, tmp_path, picture):
+    pytest.importorskip("pages.components.takeaway")
+    if find_browser() is None:
+        pytest.skip("Chromium is missing")
+    _, summary = recorded(cli)
+    to, begins = ("png", b"\x89PNG") if picture == "graph" else ("svg", b"<svg")
+    code, _, err = cli("export", summary["recording"], "--to", to, "out", "--picture", picture, "--step", 8)
+    assert code == 0, err
+    assert (tmp_path / "out").read_bytes().startswith(begins)
+
+
+def test_a_picture_without_a_browser_is_one_sentence(cli, tmp_path, monkeypatch):
+    pytest.importorskip("pages.components.takeaway")
+    _, summary = recorded(cli)
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "nothing"))
+    code, out, err = cli("export", summary["recording"], "--to", "png", "out.png")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "BROWSER_PATH" in err
+    assert not (tmp_path / "out.png").exists()
