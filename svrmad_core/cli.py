@@ -452,8 +452,6 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from . import export
-
     drawn = args.to in ("png", "svg")
     if args.picture and not drawn:
         raise WrongUse(f"--picture is for png and svg, not for {args.to}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import logging
 import os
 import re
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import tables
 from .debate import Debate, fold
-from .recording import Recording
+from .recording import Recording, as_jsonl
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -184,7 +183,7 @@ def jsonl(recording: Recording) -> bytes:
     """The recording itself: its file as it is, or its events written anew if it was loaded from bytes."""
     if recording.path is not None:
         return recording.path.read_bytes()
-    return "".join(f"{json.dumps(event.model_dump())}\n" for event in recording.events).encode()
+    return as_jsonl(recording.events)
 
 
 # -- pictures ------------------------------------------------------------------------------------------

@@ -198,7 +198,9 @@ class _Replay:
                 if ask not in missing:  # a round sent at once, recorded in part
                     continue
                 return event.seq, f"After step {event.seq} {ask.agent} would be sent other messages."
-            return event.seq, f"After step {event.seq} the protocol would {describe(self.decided[i])}."
+            # past the end of the imagined run, what it waits for
+            step = self.decided[min(i, len(self.made))]
+            return event.seq, f"After step {event.seq} the protocol would {describe(step)}."
         end = self.recorded[-1].seq + 1
         if len(self.decided) > len(self.recorded) and not _asked_for(self.recorded[-1], waiting):
             # the recording was interrupted; it may have gone on the same way

@@ -385,7 +385,6 @@ def test_tables_and_graphs_need_neither_pages_nor_streamlit(cli, tmp_path):
 
 
 def test_export_a_page(cli, tmp_path):
-    pytest.importorskip("pages.components.takeaway")
     _, summary = recorded(cli)
     code, out, err = cli("export", summary["recording"], "--to", "html", "run.html", "--dark")
     assert (code, out) == (0, "wrote run.html\n"), err
@@ -394,7 +393,6 @@ def test_export_a_page(cli, tmp_path):
 
 @pytest.mark.parametrize("picture", ["graph", "scores", "slope", "flow"])
 def test_export_a_picture(cli, tmp_path, picture):
-    pytest.importorskip("pages.components.takeaway")
     if find_browser() is None:
         pytest.skip("Chromium is missing")
     _, summary = recorded(cli)
@@ -405,7 +403,6 @@ def test_export_a_picture(cli, tmp_path, picture):
 
 
 def test_a_picture_without_a_browser_is_one_sentence(cli, tmp_path, monkeypatch):
-    pytest.importorskip("pages.components.takeaway")
     _, summary = recorded(cli)
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "nothing"))
     code, out, err = cli("export", summary["recording"], "--to", "png", "out.png")

@@ -19,7 +19,9 @@ import pandas as pd
 import pytest
 
 from pages.components import figures
+from pages.components.film import still
 from pages.components.look import LIGHT
+from pages.components.walk import walk
 from svrmad_core import Turn, export, fold, load
 from svrmad_core.cli import SAMPLES
 from tests.scripted import VOID, debate
@@ -182,8 +184,8 @@ def browser():
 
 @pytest.fixture
 async def figure():
-    state, _ = await debate([("12", 0.9), ("<b>&1/2", 0.8), ("3", 0.7)], max_rounds=1)
-    return figures.graph_figure(state, LIGHT)
+    _, events = await debate([("12", 0.9), ("<b>&1/2", 0.8), ("3", 0.7)], max_rounds=1)
+    return still(figures.graph(walk(events), LIGHT), len(events))
 
 
 def fake_browser(tmp_path, monkeypatch, script):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from svrmad_core import export
-from svrmad_core.recording import Recording, as_jsonl
+from svrmad_core.recording import Recording
 
 from . import takeaway, theme, told
 from .look import DARK, safe
@@ -107,7 +107,7 @@ def take_along(recording: Recording) -> None:
                 "For Gephi, yEd, NetworkX",
             ),
             "Recording (JSONL)": (
-                lambda: as_jsonl(events),
+                lambda: export.jsonl(recording),
                 ".jsonl",
                 "application/jsonl",
                 "The run itself, for this app",

@@ -42,7 +42,7 @@ def picture(recording: Recording, name: str, k: int, fmt: str, dark: bool = Fals
     ink = DARK if dark else LIGHT
     figure = still(figures.PICTURES[name](walk(recording.events), ink), k)
     figure["layout"] = figure["layout"] | {"paper_bgcolor": ink.paper, "plot_bgcolor": ink.paper, "width": WIDTH}
-    return image(figure, fmt, WIDTH, figure["layout"]["height"])
+    return image(figure, fmt, WIDTH, figure["layout"]["height"], 2 if fmt == "png" else 1)
 
 
 def html(recording: Recording, dark: bool = False) -> bytes:
