@@ -10,7 +10,9 @@ from svrmad_core.recording import Recording, RecordingError
 
 def chosen_run() -> tuple[str, Recording] | None:
     """The run that the link names and its name; says in a sentence why there is none."""
-    name = library.run_picker()
+    # projected, the link alone says which run
+    name = st.query_params.get("run") if theme.projector() else None
+    name = name or library.run_picker()
     if name is None:
         st.info("There is no recording yet. Make one with `python -m svrmad_core run`, or open a file.")
         return None

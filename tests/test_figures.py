@@ -151,6 +151,12 @@ async def test_a_line_reaches_to_the_cursor_and_no_further():
     assert list(trace(figure, "cursor").x) == [2, 2, None]
 
 
+async def test_the_accepted_agent_has_a_tick_at_the_end():
+    _, events = await debate([("1", 0.9), ("2", 0.8)])
+    assert list(trace(drawn("scores", events), "ends").text) == ["<b>✓ A1 1.00</b>"]
+    assert list(trace(drawn("scores", events, len(events) - 1), "ends").text) == ["<b>A1 1.00</b>"]
+
+
 async def test_the_slope_sets_prior_beside_score():
     _, events = await debate(*CASE, max_rounds=1)
     figure = drawn("slope", events)

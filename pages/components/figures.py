@@ -46,15 +46,17 @@ def places(names: Sequence[str]) -> dict[str, Point]:
 def grouped_places(names: Sequence[str], beliefs: int) -> Callable[[str, int | None], Point]:
     """Where an agent stands that holds a belief: in that belief's ring, always at its own place in it.
 
-    No answer has a ring too, so that there are ``beliefs`` + 1 of them on a circle.
+    The rings stand on a circle; agents without an answer are in the middle.
     """
-    rings = beliefs + 1
-    reach = 0.52 * min(1.0, 3.2 / rings + 0.12)
+    reach = 0.58 * min(1.0, 3.2 / max(beliefs, 1) + 0.12)
 
     def place(name: str, belief: int | None) -> Point:
-        ring = 2 * math.pi * (beliefs if belief is None else belief) / rings
         own = 2 * math.pi * names.index(name) / len(names)
-        return 1.05 * math.sin(ring) + reach * math.sin(own), 0.95 * math.cos(ring) + reach * math.cos(own)
+        x, y = reach * math.sin(own), reach * math.cos(own)
+        if belief is None:
+            return x * 0.8, y * 0.8
+        ring = 2 * math.pi * belief / beliefs
+        return 1.1 * math.sin(ring) + x, math.cos(ring) + y
 
     return place
 
@@ -340,7 +342,14 @@ def _labels(film: Film, w: Walk, place: Callable[..., Point], radius: float, ink
         for start, until, (text, belief) in spans([(_label(s, n), s.belief) for s in states]):
             x, y = place(name, belief)
             if grouped:
-                layer.add(start, until, x=x, y=y - radius, text=text, textposition="bottom center")
+                # away from the middle of its ring, and the number alone: the legend says which ring is which answer
+                ring = [place(other, belief) for other in w.agents]
+                dx, dy = x - sum(p[0] for p in ring) / n, y - sum(p[1] for p in ring) / n
+                far = math.hypot(dx, dy) or 1.0
+                lx, ly = x + dx / far * radius * 1.35, y + dy / far * radius * 1.35
+                layer.add(
+                    start, until, x=lx, y=ly, text=text.split("<br>")[-1].split(" ")[-1], textposition="middle center"
+                )
                 continue
             out = 1 + radius + 0.02
             side = "middle right" if x > 0.3 else "middle left" if x < -0.3 else ""
@@ -509,7 +518,11 @@ def _priors(film: Film, w: Walk, answered: int) -> None:
 
 
 def _ends(film: Film, w: Walk, ink: Ink, heights: Sequence[float]) -> None:
-    """Name and score at the right of the agents that have debated, moved apart; of a crowd, the highest."""
+    """Name and score at the right of the agents that have debated, moved apart; of a crowd, the highest.
+
+    At the end the accepted agent has a tick.
+    """
+    accepted = w.verdict.agent if w.verdict is not None else None
     layer = film.layer(
         "ends",
         mode="text",
@@ -522,7 +535,7 @@ def _ends(film: Film, w: Walk, ink: Ink, heights: Sequence[float]) -> None:
     rows = []
     for k in range(w.steps):
         found = [
-            (s.score, name, colour(s.belief))
+            (s.score, f"✓ {name}" if name == accepted and k + 1 == w.steps else name, colour(s.belief))
             for name, s in ((name, states[k]) for name, states in w.agents.items())
             if s.debates and s.score is not None
         ]

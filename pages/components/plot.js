@@ -34,7 +34,6 @@ export default function (component) {
     setStateValue("agent", { name: chosen, id: Date.now() });
   };
   window.svrmadAgent = data.agent;
-  root.style.height = `${me.film.layout.height}px`;
   again(root, me);
   return () => {
     window.removeEventListener("svrmad-step", me.follow);
@@ -59,7 +58,8 @@ function follow(root, me) {
   }
   me.shown = wanted;
   const k = Math.max(1, Math.min(at.k, me.film.alt.length));
-  me.figure = frame(me.film, k, me.data, me.width);
+  me.figure = frame(fitted(me, me.width), k, me.data, me.width);
+  root.style.height = `${me.figure.layout.height}px`;
   me.k = k;
   // the very layout that Plotly holds need not be compared
   const same = me.drawn === me.figure.layout;
@@ -85,9 +85,24 @@ function unpacked(film) {
   return film;
 }
 
+// On a narrow page a picture that shrinks is lower too; the layout stays one object as long as it is the same.
+function fitted(me, width) {
+  const small = shrunk(me.film, width);
+  if (small === 1) return me.film;
+  if (me.fitted?.small !== small || me.fitted.of !== me.film) {
+    const layout = { ...me.film.layout, height: Math.round(me.film.layout.height * small) };
+    me.fitted = { small, of: me.film, film: { ...me.film, layout } };
+  }
+  return me.fitted.film;
+}
+
+function shrunk(film, width) {
+  return film.fit && width ? Math.min(1, Math.max(0.55, Math.round((width / film.fit) * 20) / 20)) : 1;
+}
+
 // The same as still() in film.py, with the chosen agent brought forward and, on a narrow page, smaller signs.
 function frame(film, k, { agent, predict, text }, width) {
-  const small = film.fit ? Math.min(1, Math.max(0.55, width / film.fit)) : 1;
+  const small = shrunk(film, width);
   const data = [];
   for (const layer of film.layers) {
     const shown = [];

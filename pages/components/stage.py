@@ -102,7 +102,7 @@ def draw(name: str, recording: Recording, k: int, ghost: RunInfo | None) -> None
         picture("graph")
     with above:
         picture(view or "scores")
-    _switches(debate, agent)
+    _switches(name, debate, agent)
 
 
 def _right(debate: Debate) -> int | None:
@@ -118,7 +118,7 @@ def _same(answer: str, reference: str, kind: str) -> bool:
     return answers.same_answer(answer, reference, kind)
 
 
-def _switches(debate: Debate, agent: str | None) -> None:
+def _switches(name: str, debate: Debate, agent: str | None) -> None:
     names = list(debate.agents)
     columns = st.columns([2, 1.8, 2.2, 1.8, 1.5], vertical_alignment="center")
     columns[0].toggle("Predict: hide what comes", key="predict")
@@ -136,4 +136,4 @@ def _switches(debate: Debate, agent: str | None) -> None:
         on_change=lambda: choose_agent(st.session_state["agent"]),
     )
     with columns[4]:
-        theme.projector_button()
+        theme.projector_button(name)

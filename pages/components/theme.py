@@ -6,7 +6,7 @@ import streamlit as st
 
 from .look import DARK, LIGHT, Ink
 
-PROJECTOR_SCALE = 1.4
+PROJECTOR_SCALE = 1.3
 _PROJECTOR_CSS = f"""<style>
 html {{ font-size: {100 * PROJECTOR_SCALE:.0f}%; }}
 [data-testid=stSidebar], [data-testid=stHeader], [data-testid=stExpandSidebarButton] {{ display: none; }}
@@ -31,13 +31,13 @@ def apply() -> None:
         st.html(_PROJECTOR_CSS)
 
 
-def projector_button() -> None:
-    """Into the large view and out of it; in the link, so that it can be opened at once."""
+def projector_button(run: str) -> None:
+    """Into the large view of a run and out of it; in the link, so that it can be opened at once."""
 
     label = "Leave projector" if projector() else "Projector"
     if st.button(label, icon=":material/tv:", help="Large type, nothing but the run", width="stretch"):
         if projector():
             del st.query_params["projector"]
         else:
-            st.query_params["projector"] = "1"
+            st.query_params.update({"run": run, "projector": "1"})
         st.rerun()
