@@ -108,3 +108,25 @@ def test_a_page_that_shows_a_recording_imports_no_litellm(runs):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("agents", [2, 25, 50])
+@pytest.mark.parametrize("protocol", ["svr_mad", "all_to_all", "self_consistency"])
+async def test_any_run_can_be_inspected(runs, protocol, agents):
+    with Recorder(runs / "any.jsonl") as recorder:
+        panel, chosen = SimulatedPanel("simulated/hard"), Settings(agents=agents, seed=5, tau=1.0)
+        async for _ in run("Which?", protocol, panel, chosen, recorder=recorder, run_id="any"):
+            pass
+    last = len((runs / "any.jsonl").read_bytes().splitlines())
+    app = page(run="any", step=str(last), agent="A2")
+    for k in (1, 2, agents + 1, last // 2 + 1):
+        app.query_params["step"] = str(k)
+        app.run()
+        assert not app.exception
+        assert "svr-words" in text(app)
+    for view in ("slope", "flow"):
+        app.segmented_control(key="view").set_value(view).run()
+        assert not app.exception
+    app.toggle(key="grouped").set_value(True).run()
+    assert not app.exception
+    assert "The turns of A2" in "\n".join(m.value for m in app.markdown)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from pages.components import takeaway
 from svrmad_core import Problem, Recorder, Settings, load, run
 from tests.browser.test_replay import at_step, drawn, open_at
 from tests.scripted import ScriptedPanel
@@ -42,6 +46,36 @@ def runs(tmp_path_factory):
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, record()).result()
     return folder
+
+
+REPLIES = [
+    json.loads(line)["reply"] or ""
+    for line in (Path(__file__).parents[1] / "data" / "replies.jsonl").open(encoding="utf-8")
+]
+
+
+@pytest.fixture(scope="module")
+def all_replies(runs):
+    """A run in which each agent answers with one of the replies that break such programs, or with a long one."""
+    told = [*REPLIES, HOSTILE, f"{HOSTILE} {'word ' * 900}"]
+
+    async def record():
+        panel = ScriptedPanel([(str(i), 0.5) for i in range(len(told))])
+        plain = panel.ask
+
+        async def ask(request):
+            turn = await plain(request)
+            return turn.model_copy(update={"reply": told[int(request.ask.agent[1:]) - 1]})
+
+        panel.ask = ask
+        chosen = Settings(agents=len(told), max_rounds=0)
+        with Recorder(runs / "replies.jsonl") as recorder:
+            async for _ in run("Which?", "svr_mad", panel, chosen, recorder=recorder, run_id="replies"):
+                pass
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, record()).result()
+    return load(runs / "replies.jsonl")
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +181,39 @@ def test_formulas_are_set_and_hostile_replies_do_nothing(page, address, events):
     assert [
         url for url in asked if not url.startswith((address, address.replace("http", "ws"), "blob:", "data:"))
     ] == []
+
+
+def test_every_reply_that_breaks_programs_is_shown_harmlessly(page, all_replies, tmp_path):
+    """In the file that scrubs offline, whose transcript is the page's own and asks no server between steps."""
+    saved = tmp_path / "replies.html"
+    saved.write_bytes(takeaway.html(all_replies))
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(saved.as_uri())
+    page.keyboard.press("Home")
+    for k, reply in enumerate((e.turn.reply for e in all_replies.events if e.event == "answered"), 2):
+        page.keyboard.press("ArrowRight")
+        page.locator(".where", has_text=f"step {k} of").wait_for()
+        said = page.locator(".svr-said")
+        if reply.strip():
+            words = re.findall(r"[A-Za-z]{4,}", re.sub(r"\\[A-Za-z]+|\$.*?\$", " ", reply))[:3]
+            shown = said.inner_text()
+            assert all(word in shown for word in words if "\\" not in reply), reply
+        else:
+            assert "(an empty reply)" in said.inner_text()
+        assert said.locator("a, img, script, iframe, object, form, input, style, link, video").count() == 0
+    assert page.evaluate("() => window.hacked") is None
+    assert asked == [saved.as_uri()]
+
+
+def test_a_long_reply_is_folded_until_it_is_asked_for(page, address, all_replies):
+    page.goto(f"{address}/?run=replies&step={len(all_replies.events) - 1}")
+    more = page.get_by_role("button", name="Show all")
+    more.wait_for()
+    folded = page.locator(".svr-say .body").bounding_box()["height"]
+    more.click()
+    page.get_by_role("button", name="Show less").wait_for()
+    assert page.locator(".svr-say .body").bounding_box()["height"] > 2 * folded
 
 
 def test_what_is_new_in_a_reply_is_marked(page, address, events):
