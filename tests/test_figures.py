@@ -139,6 +139,7 @@ async def test_scores_over_the_turns():
     assert list(priors.y) == [0.9, 0.8, 0.7, 0.6]
     assert all(s.endswith("-open") for s in priors.marker.symbol)
     assert [s.y0 for s in figure.layout.shapes if s.line.dash == "dash"] == [0.5]
+    assert dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))[0.5] == "<b>τ</b> 0.5"
 
 
 async def test_a_line_reaches_to_the_cursor_and_no_further():

@@ -36,6 +36,7 @@ async def recording(tmp_path, monkeypatch):
 def shown(name):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.query_params["run"] = name
+    app.session_state["open_what_if"] = True
     app.run()
     assert not app.exception
     return app

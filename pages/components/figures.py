@@ -14,7 +14,7 @@ from typing import Any
 from svrmad_core.debate import Link
 from svrmad_core.words import number
 
-from .film import NOW, Film, Layer, spans
+from .film import EDGE, NOW, Film, Layer, spans
 from .look import Ink, colour, plotly_text, shape, short, text_on
 from .walk import State, Walk
 
@@ -388,7 +388,6 @@ def scores(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
     uses_tau = w.started.protocol == "svr_mad"
     layout = _score_layout(w, ink, height, uses_tau) | {
         "xaxis": _turn_axis(w, ink),
-        "xaxis2": {"overlaying": "x", "range": [0, 1], "visible": False, "fixedrange": True},
     }
     film = Film(w.steps, layout, at=w.turns, alt=w.score_alt)
     _cursor(film, w, layout["yaxis"]["range"], ink)
@@ -455,33 +454,23 @@ def _axis(ink: Ink) -> dict[str, Any]:
 
 def _score_layout(w: Walk, ink: Ink, height: int, uses_tau: bool) -> dict[str, Any]:
     tau = w.started.settings.tau
-    ticks = (-1, -0.5, 0, 0.5, 1) if uses_tau else (0, 0.25, 0.5, 0.75, 1)
+    ticks = {t: f"{t:g}".replace("-", "−") for t in ((-1, -0.5, 0, 0.5, 1) if uses_tau else (0, 0.25, 0.5, 0.75, 1))}
+    if uses_tau:  # tau is named on the axis, in the place of what it would hide
+        ticks = {t: text for t, text in ticks.items() if abs(t - tau) > 0.12} | {tau: f"<b>τ</b> {tau:g}"}
     layout = _layout(w.started.run_id, int(height * ink.scale)) | {
-        "margin": {"l": 46 * ink.scale, "r": 92 * ink.scale, "t": 14, "b": 40 * ink.scale},
+        "margin": {"l": 52 * ink.scale, "r": 92 * ink.scale, "t": 14, "b": 40 * ink.scale},
         "font": {"color": ink.muted, "size": 14 * ink.scale},
         "yaxis": _axis(ink)
         | {
             "range": [-1.08 if uses_tau else -0.04, 1.08],
-            "tickvals": ticks,
-            "ticktext": [f"{t:g}".replace("-", "−") for t in ticks],
+            "tickvals": list(ticks),
+            "ticktext": list(ticks.values()),
             "gridcolor": ink.faint,
         },
     }
     if uses_tau:
         line = {"color": ink.text, "width": 1.5, "dash": "dash"}
         layout["shapes"] = [{"type": "line", "line": line, "xref": "paper", "x0": 0, "x1": 1, "y0": tau, "y1": tau}]
-        layout["annotations"] = [
-            {
-                "text": f"τ = {tau:g}",
-                "font": {"size": 14 * ink.scale, "color": ink.text},
-                "x": 1,
-                "xref": "paper",
-                "y": tau,
-                "xanchor": "right",
-                "yanchor": "bottom",
-                "showarrow": False,
-            }
-        ]
     return layout
 
 
@@ -526,7 +515,6 @@ def _ends(film: Film, w: Walk, ink: Ink, heights: Sequence[float]) -> None:
     layer = film.layer(
         "ends",
         mode="text",
-        xaxis="x2",
         textposition="middle right",
         textfont={"size": 15 * ink.scale},
         hoverinfo="skip",
@@ -543,7 +531,7 @@ def _ends(film: Film, w: Walk, ink: Ink, heights: Sequence[float]) -> None:
     for start, until, row in spans(rows):
         for y, name, value, fill in row:
             text = f"<b>{name} {number(value)}</b>"
-            layer.add(start, until, x=1, y=y, text=text, textfont__color=_readable(fill, ink))
+            layer.add(start, until, x=EDGE, y=y, text=text, textfont__color=_readable(fill, ink))
 
 
 def _readable(fill: str, ink: Ink) -> str:
@@ -591,8 +579,6 @@ def slopes(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
         }
     }
     layout["margin"] = layout["margin"] | {"r": 14}
-    for note in layout.get("annotations", ()):
-        note |= {"x": 0.5, "xanchor": "center"}
     film = Film(w.steps, layout, alt=w.score_alt)
     accepted = w.verdict.agent if w.verdict is not None else None
     layers: dict[tuple[int | None, bool, bool], Layer] = {}
@@ -672,7 +658,6 @@ def flow(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
         "margin": {"l": 44 * ink.scale if n <= CROWD else 12, "r": 150 * ink.scale, "t": 8, "b": 40 * ink.scale},
         "font": {"color": ink.muted, "size": 14 * ink.scale},
         "xaxis": _turn_axis(w, ink),
-        "xaxis2": {"overlaying": "x", "range": [0, 1], "visible": False, "fixedrange": True},
         "yaxis": _axis(ink) | {"visible": False, "range": [lowest + 0.7, -0.7]},
     }
     film = Film(w.steps, layout, at=w.turns, alt=_flow_alt(w))
@@ -776,7 +761,6 @@ def _flow_labels(film: Film, w: Walk, ink: Ink, moments: Sequence[int], heights:
     layer = film.layer(
         "held",
         mode="text",
-        xaxis="x2",
         textposition="middle right",
         textfont={"size": 14 * ink.scale},
         hoverinfo="skip",
@@ -791,7 +775,7 @@ def _flow_labels(film: Film, w: Walk, ink: Ink, moments: Sequence[int], heights:
             answer = "no answer" if belief is None else plotly_text(short(w.beliefs[belief], 14))
             text = f"<b>{answer}</b> · {len(ys)}"
             y = sum(ys) / len(ys)
-            layer.add(k, until, x=1, y=y, text=text, textfont__color=_readable(colour(belief), ink))
+            layer.add(k, until, x=EDGE, y=y, text=text, textfont__color=_readable(colour(belief), ink))
 
 
 def _flow_alt(w: Walk) -> list[str]:

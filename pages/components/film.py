@@ -15,6 +15,8 @@ Figure = dict[str, Any]
 
 NOW = "now"
 """As the x of a point: the cursor's place, so that a line reaches to it."""
+EDGE = "edge"
+"""As the x of a point: the right edge of the axis, for what stands in the margin."""
 
 
 class Layer:
@@ -116,7 +118,7 @@ def _packed(column: list[Any]) -> Any:
     """A column of numbers rounded; one of texts as the different ones, and for each point which."""
     if any(isinstance(value, float) for value in column):
         return [round(value, 4) if isinstance(value, float) else value for value in column]
-    if len(column) > 8 and any(isinstance(value, str) and value != NOW for value in column):
+    if len(column) > 8 and any(isinstance(value, str) and value not in (NOW, EDGE) for value in column):
         different = list(dict.fromkeys(column))
         number = {value: i for i, value in enumerate(different)}
         return {"of": different, "which": [number[value] for value in column]}
@@ -139,9 +141,15 @@ def still(film: Film, k: int) -> Figure:
             for key in outer:
                 place[key] = dict(place.get(key, {}))
                 place = place[key]
-            place[last] = [film.at[k - 1] if x == NOW else x for x in values] if name == "x" else values
+            place[last] = [_place(film, k, x) for x in values] if name == "x" else values
         data.append(trace)
     return {"data": data, "layout": film.layout}
+
+
+def _place(film: Film, k: int, x: Any) -> Any:
+    if x == NOW:
+        return film.at[k - 1]
+    return film.layout["xaxis"]["range"][1] if x == EDGE else x
 
 
 def spans(values: Sequence[Any]) -> list[tuple[int, int, Any]]:

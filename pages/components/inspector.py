@@ -8,6 +8,7 @@ from svrmad_core import export
 from svrmad_core.recording import Recording
 
 from . import takeaway, theme, told
+from .lazily import unfolds
 from .look import DARK, safe
 from .say import say
 from .stage import choose_agent, chosen_agent, go_to, walk_of
@@ -19,16 +20,17 @@ def transcript(recording: Recording, k: int) -> None:
     before = recording.fold(k - 1) if k > 1 else None
     say(told.speeches(before, event, after), key="said")
     if before is not None and getattr(event, "turn", None) is not None:
-        if event.event == "revised":
-            with st.expander(f"What {event.agent} heard ({len(event.heard)})"):
+        heard = len(event.heard) if event.event == "revised" else 0
+        if heard and (box := unfolds(f"What {event.agent} heard ({heard})", "open_heard")):
+            with box:
                 say(told.heard(before, event), key="heard")
-        with st.expander("The exact messages sent"):
+        if box := unfolds("The exact messages sent", "open_messages"):
             # one element, however long the conversation: each costs time at every step
             sent = (
                 f'<div class="small">{safe(m["role"])}</div><pre>{safe(m["content"])}</pre>'
                 for m in told.messages(before, event)
             )
-            st.html(f'<div class="svr-messages">{"".join(sent)}</div>')
+            box.html(f'<div class="svr-messages">{"".join(sent)}</div>')
     if agent := chosen_agent(after):
         _turns_of(recording, agent, k)
 
@@ -52,7 +54,9 @@ def _turns_of(recording: Recording, agent: str, k: int) -> None:
 
 def tables(recording: Recording, k: int) -> None:
     """What the pictures show, as tables."""
-    with st.expander("The pictures as tables"):
+    if not (box := unfolds("The pictures as tables", "open_tables")):
+        return
+    with box:
         debate = recording.fold(k)
         agents, links, scores = st.tabs(["Agents", "Links", "Scores and beliefs by turn"])
         with agents:
@@ -66,7 +70,9 @@ def tables(recording: Recording, k: int) -> None:
 @st.fragment
 def search(run: str, recording: Recording) -> None:
     """Find what was said, and go to its step."""
-    with st.expander("Search what was said", icon=":material/search:"):
+    if not (box := unfolds("Search what was said", "open_search", ":material/search:")):
+        return
+    with box:
         text = st.text_input("Search what was said", placeholder="a word or a number", label_visibility="collapsed")
         if not text.strip():
             return
@@ -81,11 +87,14 @@ def search(run: str, recording: Recording) -> None:
             right.html(f'<div class="svr-hit">{safe(excerpt)}</div>')
 
 
+@st.fragment
 def take_along(recording: Recording) -> None:
     """What of the run can be taken along."""
     events, run = recording.events, recording.run_id
     dark = theme.ink().paper == DARK.paper
-    with st.expander("Take it along", icon=":material/download:"):
+    if not (box := unfolds("Take it along", "open_take", ":material/download:")):
+        return
+    with box:
         columns = st.columns(4)
         files = {
             "One HTML file": (

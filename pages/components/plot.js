@@ -102,30 +102,34 @@ function shrunk(film, width) {
 
 // The same as still() in film.py, with the chosen agent brought forward and, on a narrow page, smaller signs.
 function frame(film, k, { agent, predict, text }, width) {
-  const small = shrunk(film, width);
+  const layout = predict && film.at.length ? guarded(film, k) : film.layout;
+  const view = { small: shrunk(film, width), edge: layout.xaxis?.range?.[1] };
   const data = [];
   for (const layer of film.layers) {
     const shown = [];
     for (let i = 0; i < layer.start.length; i++) if (layer.start[i] <= k && k < layer.until[i]) shown.push(i);
     if (!shown.length) continue;
     const lines = layer.base.meta?.lines;
-    const trace = made(film, k, layer, shown, small);
+    const trace = made(film, k, layer, shown, view);
     if (agent && lines) trace.opacity = 0.18;
     if (agent && layer.base.meta?.nodes) trace.marker.line = { color: text, width: trace.customdata.map((name) => (name === agent ? 4 : 0)) };
     data.push(trace);
     if (agent && lines) {
       const its = shown.filter((i) => layer.columns.customdata[i] === agent || layer.columns.x[i] === null);
-      if (its.some((i) => layer.columns.x[i] !== null)) data.push(made(film, k, layer, its, small, 1));
+      if (its.some((i) => layer.columns.x[i] !== null)) data.push(made(film, k, layer, its, view, 1));
     }
   }
-  // what is to be predicted must not be told by the length of the axis
-  if (!predict || !film.at.length) return { data, layout: film.layout };
-  const at = film.at[k - 1];
-  const xaxis = { ...film.layout.xaxis, dtick: at < 20 ? 1 : null, range: [film.layout.xaxis.range[0], Math.max(4, at + 1)] };
-  return { data, layout: { ...film.layout, xaxis } };
+  return { data, layout };
 }
 
-function made(film, k, layer, shown, small, opacity) {
+// What is to be predicted must not be told by the length of the axis.
+function guarded(film, k) {
+  const at = film.at[k - 1];
+  const xaxis = { ...film.layout.xaxis, dtick: at < 20 ? 1 : null, range: [film.layout.xaxis.range[0], Math.max(4, at + 1)] };
+  return { ...film.layout, xaxis };
+}
+
+function made(film, k, layer, shown, { small, edge }, opacity) {
   const trace = { ...layer.base };
   for (const [name, column] of Object.entries(layer.columns)) {
     const values = shown.map((i) => column[i]);
@@ -133,7 +137,7 @@ function made(film, k, layer, shown, small, opacity) {
     const last = outer.pop();
     let place = trace;
     for (const key of outer) place = place[key] = { ...place[key] };
-    place[last] = name === "x" ? values.map((x) => (x === "now" ? film.at[k - 1] : x)) : values;
+    place[last] = name === "x" ? values.map((x) => (x === "now" ? film.at[k - 1] : x === "edge" ? edge : x)) : values;
   }
   if (opacity) trace.opacity = opacity;
   if (small < 1) {

@@ -11,6 +11,7 @@ from svrmad_core.recording import Recorder, Recording, new_run_id, runs_folder
 from svrmad_core.records import Settings
 
 from . import runner
+from .lazily import unfolds
 from .look import short
 from .stage import go_to
 
@@ -23,7 +24,9 @@ def panel(run: str, recording: Recording) -> None:
     """Sliders for the settings, and what they would have made of this run."""
     if recording.started.protocol != "svr_mad":
         return
-    with st.expander("What if the settings had been others?", icon=":material/alt_route:"):
+    if not (box := unfolds("What if the settings had been others?", "open_what_if", ":material/alt_route:")):
+        return
+    with box:
         changes = _changes(recording.started.settings)
         if not changes:
             st.caption("Move a setting: the run is decided again from its recorded replies. Nothing is invented.")
