@@ -148,6 +148,23 @@ STEPS_OF_CHARTS = """async () => {
 }"""
 
 
+# The same for two bare charts of one line of ten points in Plotly: the least that a step of two charts can cost.
+STEPS_OF_BARE_CHARTS = """async () => {
+  const places = [1, 2].map(() => { const div = document.createElement('div'); div.style.height = '300px'; document.body.append(div); return div; });
+  const draw = (i) => places.forEach((div) => Plotly.react(div, [{ x: [...Array(10).keys()], y: Array.from({ length: 10 }, (_, j) => (i * j) % 7) }], {}));
+  const found = [];
+  for (let i = 0; i < 8; i++) {
+    const begun = performance.now();
+    draw(i);
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    found.push(performance.now() - begun);
+    await new Promise((done) => setTimeout(done, 300));
+  }
+  places.forEach((div) => { Plotly.purge(div); div.remove(); });
+  return found;
+}"""  # noqa: E501
+
+
 def print_scrubbing(context: Any, address: str) -> None:
     """A step of the charts in a short and in a long run, in each view, late in the run."""
     page = context.new_page()
@@ -161,6 +178,8 @@ def print_scrubbing(context: Any, address: str) -> None:
             page.get_by_label("Step of the run").fill(str(int(steps * 0.7)))
             page.wait_for_timeout(3000)
             found.append(f"{view} {statistics.median(page.evaluate(STEPS_OF_CHARTS)):.0f} ms")
+        bare = statistics.median(page.evaluate(STEPS_OF_BARE_CHARTS))
+        found.append(f"two bare charts {bare:.0f} ms")
         agents = RUNS[name].agents
         print(f"a step of the charts, {agents} agents, {steps} steps: {', '.join(found)} (aim under {aim} ms)")
 
