@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components import runner
+from pages.components import library, runner
 from pages.components import what_if as page
 from svrmad_core import Recorder, Settings, SimulatedPanel, load, run, verify, what_if
 
@@ -77,6 +77,16 @@ def _done(branch):
             return
         time.sleep(0.05)
     raise AssertionError("the branch does not end")
+
+
+def test_an_opened_file_does_not_choose_whom_a_key_is_sent_to(recording):
+    data = recording.path.read_bytes().replace(b'"simulated/hard"', b'"openai/gpt"')
+    name = library.keep_upload(data)
+    app = shown(name)
+    app.slider(key="if_tau").set_value(1.0).run()
+    assert "the recording cannot tell" in text(app)
+    assert "An opened file is not run on from here" in text(app).replace("\\", "")
+    assert not [b for b in app.button if b.key == "if_go_on"]
 
 
 def test_a_branch_begins_with_the_recorded_replies_and_pays_for_none_again(recording):

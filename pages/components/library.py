@@ -122,6 +122,7 @@ def keep_upload(data: bytes) -> str:
     return name
 
 
+@st.cache_data(ttl=10, max_entries=64, show_spinner=False)
 def paired_all_to_all(run_id: str) -> RunInfo | None:
     """The newest all-to-all replay of a run's initial answers, if there is one."""
     for shelf in shelves():

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from svrmad_core import WhatIf, what_if
+from svrmad_core.panels.simulated_panel import PREFIX
 from svrmad_core.recording import Recorder, Recording, new_run_id, runs_folder
 from svrmad_core.records import Settings
 
@@ -112,13 +113,22 @@ def _plain(text: str) -> str:
 
 def _go_on(recording: Recording, found: WhatIf) -> None:
     """Offer to ask the agents from where the recording cannot tell."""
-    models = ", ".join(dict.fromkeys(a.model for a in recording.started.agents))
-    real = (
-        "the simulated agents"
-        if recording.started.simulated
-        else f"{models}, with the keys and servers of this machine"
-    )
-    if st.button("Run on from there", icon=":material/play_arrow:", key="if_go_on", help=f"Asks {real}."):
+    started = recording.started
+    models = list(dict.fromkeys(a.model for a in started.agents))
+    asks = f"{', '.join(models)}{f' at {base}' if (base := started.settings.api_base) else ''}"
+    real = not all(model.startswith(PREFIX) for model in models)
+    if real and recording.path is None:
+        # whoever made the file chose the address, and a key of this machine would be sent there
+        st.caption(
+            _plain(f"An opened file is not run on from here, since it would choose whom your key is sent to: {asks}.")
+        )
+        return
+    if st.button(
+        "Run on from there",
+        icon=":material/play_arrow:",
+        key="if_go_on",
+        help=f"Asks {_plain(asks)}." if real else None,
+    ):
         try:
             branch = begin_branch(recording, found)
         except (OSError, runner.CannotStart) as error:
