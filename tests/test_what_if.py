@@ -53,15 +53,19 @@ def play(panel, chosen):
 def decisions(events):
     """What happened, without times and without the order in which simultaneous replies arrived."""
     found = []
+    at_once = events[0].settings.round_mode == "parallel"
     for e in events:
         if e.event == "receiver_chosen":
             found.append((e.round, e.receiver, tuple(e.challengers)))
         elif e.event == "debated":
-            found.append((e.round, e.receiver, e.challenger, e.turn.reply, e.retained))
+            told = (e.round, e.receiver, e.challenger, e.turn.reply, e.retained)
+            if at_once and isinstance(found[-1], frozenset):
+                found[-1] |= {told}
+            else:
+                found.append(frozenset({told}) if at_once else told)
         elif e.event == "run_finished":
-            found.append(
-                (e.verdict.reason, e.verdict.answer, e.verdict.agent, e.verdict.votes, e.totals.links, e.totals.tokens)
-            )
+            v, votes = e.verdict, sorted(e.verdict.votes.values())  # beliefs are numbered as they arrive
+            found.append((v.reason, v.answer, v.agent, votes, e.totals.links, e.totals.tokens))
     return found
 
 

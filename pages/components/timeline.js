@@ -107,8 +107,8 @@ function toggle(me) {
   if (me.playing) return stop(me);
   if (me.k >= me.n) go(me, 1);
   me.playing = setInterval(() => {
+    go(me, me.k + 1);
     if (me.k >= me.n) stop(me);
-    else go(me, me.k + 1);
   }, SPEEDS[me.speed]);
   me.redraw();
 }
