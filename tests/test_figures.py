@@ -182,6 +182,8 @@ async def test_the_flow_crosses_where_a_mind_is_changed():
     assert a1["belief 0"][-1] == a1["belief 2"][0], "the new colour begins where the old one ends"
     held = trace(drawn("flow", events, w.steps), "held")
     assert sorted(held.text) == ["<b>2</b> · 1", "<b>3</b> · 2", "<b>4</b> · 1"]
+    told = trace(drawn("flow", events, w.steps, right=1), "held")
+    assert sorted(told.text) == ["<b>2</b> · 1 ✓", "<b>3</b> · 2", "<b>4</b> · 1"]
     early = drawn("flow", events, 3)
     assert {x for t in early.data if t.name.startswith("belief") for x in t.x if x is not None} <= {-0.2, 0, 0.24}
 
@@ -213,6 +215,7 @@ async def test_the_timeline_has_a_tick_for_every_event_but_the_ends():
     ticks = [t for b in blocks for t in b["ticks"]]
     assert [t["k"] for t in ticks] == [e.seq + 1 for e in events[1:-1]]
     assert [t["mark"] for t in blocks[1]["ticks"]] == ["choice", "retained", "changed", "retained"]
+    assert blocks[1]["ticks"][2]["colour"] == colour(2), "the colour of the belief that was taken over"
     assert timeline.verdict_block(state, len(events))["text"].startswith("vote: ")
 
 

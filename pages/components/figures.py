@@ -645,8 +645,14 @@ def _slope_names(film: Film, w: Walk, ink: Ink, heights: Sequence[float]) -> Non
 # -- who believed what -----------------------------------------------------------------------------------------------
 
 
-def flow(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
-    """Who believed what over the turns: a band a belief, a line an agent, a changed mind crosses from band to band."""
+def flow(w: Walk, ink: Ink, right: int | None = None, height: int = SCORE_HEIGHT) -> Film:
+    """Who believed what over the turns: a band a belief, a line an agent, a changed mind crosses from band to band.
+
+    Parameters
+    ----------
+    right
+        The belief that is the reference answer, if that is to be told.
+    """
     n = len(w.agents)
     height = int(height * ink.scale)
     changes = w.changes()
@@ -681,7 +687,7 @@ def flow(w: Walk, ink: Ink, height: int = SCORE_HEIGHT) -> Film:
     for name in w.agents:
         _flow_agent(w, name, changes, heights, hold, layer_of)
     _flow_names(film, w, heights, ink)
-    _flow_labels(film, w, ink, moments, heights)
+    _flow_labels(film, w, ink, moments, heights, right)
     return film
 
 
@@ -756,7 +762,9 @@ def _flow_names(film: Film, w: Walk, heights: Sequence[dict[str, float]], ink: I
         layer.add(1, x=-0.25, y=y, text=name)
 
 
-def _flow_labels(film: Film, w: Walk, ink: Ink, moments: Sequence[int], heights: Sequence[dict[str, float]]) -> None:
+def _flow_labels(
+    film: Film, w: Walk, ink: Ink, moments: Sequence[int], heights: Sequence[dict[str, float]], right: int | None
+) -> None:
     """At the right, each belief held now, and by how many."""
     layer = film.layer(
         "held",
@@ -773,7 +781,7 @@ def _flow_labels(film: Film, w: Walk, ink: Ink, moments: Sequence[int], heights:
             held.setdefault(states[k - 1].belief, []).append(heights[i][name])
         for belief, ys in held.items():
             answer = "no answer" if belief is None else plotly_text(short(w.beliefs[belief], 14))
-            text = f"<b>{answer}</b> · {len(ys)}"
+            text = f"<b>{answer}</b> · {len(ys)}{' ✓' if belief is not None and belief == right else ''}"
             y = sum(ys) / len(ys)
             layer.add(k, until, x=EDGE, y=y, text=text, textfont__color=_readable(colour(belief), ink))
 

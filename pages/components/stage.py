@@ -43,10 +43,25 @@ def walk_of(recording: Recording) -> Walk:
 
 
 @st.cache_resource(max_entries=48, show_spinner="Drawing the run …")
-def film_of(run: str, last: int, ends_at: str, inks: Ink, picture: str, grouped: bool, _recording: Recording) -> str:
+def film_of(
+    run: str,
+    last: int,
+    ends_at: str,
+    inks: Ink,
+    picture: str,
+    grouped: bool,
+    right: int | None,
+    _recording: Recording,
+) -> str:
     """A picture of every step as JSON, built once for all who look at the run."""
     found = walk_of(_recording)
-    made = figures.graph(found, inks, grouped) if picture == "graph" else figures.PICTURES[picture](found, inks)
+    match picture:
+        case "graph":
+            made = figures.graph(found, inks, grouped)
+        case "flow":
+            made = figures.flow(found, inks, right)
+        case _:
+            made = figures.PICTURES[picture](found, inks)
     return json.dumps(made.as_data(), allow_nan=False, separators=(",", ":"))
 
 
@@ -82,13 +97,15 @@ def draw(name: str, recording: Recording, k: int, ghost: RunInfo | None) -> None
     timeline(
         events, recording.fold(), k, predict, lambda step: st.query_params.update({"run": name, "step": str(step)})
     )
-    story.legend(debate, _right(debate) if st.session_state.get("reveal") else None)
+    right_one = _right(recording.fold()) if st.session_state.get("reveal") else None
+    story.legend(debate, right_one)
     left, right = st.columns([1, 1], gap="medium")
     agent, inks = chosen_agent(debate), theme.ink()
     grouped = st.session_state.get("grouped", False)
 
     def picture(which: str) -> None:
-        film = film_of(recording.run_id, last, events[-1].at, inks, which, grouped and which == "graph", recording)
+        options = (grouped and which == "graph", right_one if which == "flow" else None)
+        film = film_of(recording.run_id, last, events[-1].at, inks, which, *options, recording)
         plot(recording.run_id, film, which, inks, agent, predict, choose_agent)
 
     with right:

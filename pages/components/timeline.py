@@ -35,7 +35,7 @@ def blocks(events: Sequence[Any], debate: Debate) -> list[dict[str, Any]]:
     -------
     list of dict
         ``label``, and ``ticks`` of ``k`` (the step after the event), ``mark`` (answer, retained, changed,
-        void, failed, choice, other), ``colour`` and ``glyph``, ``title``.
+        void, failed, choice, other), ``colour`` (of the belief held then) and ``glyph``, ``title``.
     """
     result: list[dict[str, Any]] = [{"label": "answers", "ticks": []}]
     current = 0
@@ -60,10 +60,18 @@ def blocks(events: Sequence[Any], debate: Debate) -> list[dict[str, Any]]:
                 tick |= {"mark": "choice", "title": f"round {event.round}: {event.receiver} is chosen"}
             case "debated":
                 mark = {True: "retained", False: "changed", None: "void"}[event.retained]
-                tick |= {"mark": mark, "title": f"{event.receiver} hears {event.challenger}: {mark}"}
+                tick |= {
+                    "mark": mark,
+                    "colour": colour(event.after),
+                    "title": f"{event.receiver} hears {event.challenger}: {mark}",
+                }
             case "revised":
                 mark = "void" if event.after is None else "retained" if event.after == event.before else "changed"
-                tick |= {"mark": mark, "title": f"{event.agent} replies anew: {mark}"}
+                tick |= {
+                    "mark": mark,
+                    "colour": colour(event.after),
+                    "title": f"{event.agent} replies anew: {mark}",
+                }
             case "turn_failed":
                 tick |= {"mark": "failed", "title": f"{event.agent} fails: {event.kind}"}
         result[-1]["ticks"].append(tick)

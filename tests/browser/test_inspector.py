@@ -334,3 +334,6 @@ def test_the_reference_is_told_only_when_revealed(page, address, events):
     assert page.get_by_text("✓ right").count() == 0
     page.get_by_text("Reveal the reference answer").click()
     page.get_by_text("✓ right").wait_for()
+    page.get_by_text("Beliefs", exact=True).click()
+    told = "t => t.name === 'held' && t.text.some(x => x.endsWith('✓'))"
+    page.wait_for_function(f"() => document.querySelectorAll('.svr-plot')[1].data?.some({told})")
