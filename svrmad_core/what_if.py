@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,7 +21,7 @@ from .signals import prior_of
 
 CHANGEABLE = (
     *("tau", "challengers", "quorum", "accept_after", "prior", "prior_scale", "score", "round_mode", "memory"),
-    *("max_rounds", "max_links"),
+    *("max_rounds", "max_links", "max_tokens_total", "max_cost"),
 )
 """Settings that leave a model's replies as they are."""
 
@@ -33,6 +34,7 @@ class WhatIf:
     ----------
     events
         The imagined run, as far as the recording can tell; it ends in ``run_finished`` if a verdict was reached.
+        Without the recording's pauses: what came after one is earlier by as long as it lasted.
     same
         The step up to which it is the recorded run: so many recorded events, all of them if nothing departs.
     departs
@@ -68,34 +70,71 @@ def what_if(events: Sequence[Any], **changes: Any) -> WhatIf:
     Raises
     ------
     ValueError
-        If the run is another protocol's, or a setting cannot be changed or has no such value; one sentence.
+        If the events are no run or another protocol's, or a setting is unknown, cannot be changed or has no such
+        value; one sentence.
     """
-    started = events[0]
+    end = fold(events)
+    started = end.started
     if started.protocol != "svr_mad":
         raise ValueError(f"what-if is for runs of svr_mad, and this one is of {started.protocol}")
-    if unknown := sorted(set(changes) - set(CHANGEABLE)):
-        raise ValueError(f"{', '.join(unknown)} cannot be changed afterwards: the replies depend on it")
+    if unknown := sorted(set(changes) - set(Settings.model_fields)):
+        raise ValueError(f"there is no setting {', '.join(unknown)}; what can be changed is {', '.join(CHANGEABLE)}")
+    if fixed := sorted(set(changes) - set(CHANGEABLE)):
+        raise ValueError(f"{', '.join(fixed)} cannot be changed afterwards: the replies depend on it")
     try:
         settings = Settings.model_validate(started.settings.model_dump() | changes)
     except ValidationError as error:
         first = error.errors()[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    replay = _Replay(events, started.model_copy(update={"settings": settings}))
+    replay = _Replay(_without_pauses(events), started.model_copy(update={"settings": settings}))
     missing = replay.run()
-    same, departs = replay.compare(missing)
-    end = replay.debate.finished
+    same, departs = replay.compare(missing, end)
+    finished = replay.debate.finished
     return WhatIf(
         replay.made,
         same,
         departs,
-        end.verdict if end is not None else None,
-        end.totals if end is not None else None,
+        finished.verdict if finished is not None else None,
+        finished.totals if finished is not None else None,
         missing,
     )
 
 
+def _without_pauses(events: Sequence[Any]) -> list[Any]:
+    """The events but for pauses, each earlier by the time spent paused before it, which no total counts."""
+    kept: list[Any] = []
+    idle, last = timedelta(), events[0].at
+    for event in events:
+        if event.event == "resumed":
+            idle += max(timedelta(), _between(last, event.at))
+        elif event.event != "paused":
+            kept.append(event.model_copy(update={"at": _earlier(event.at, idle)}) if idle else event)
+        last = event.at
+    return kept
+
+
+def _between(start: str, end: str) -> timedelta:
+    try:
+        return datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    except (ValueError, TypeError):
+        return timedelta()
+
+
+def _earlier(at: str, idle: timedelta) -> str:
+    try:
+        return (datetime.fromisoformat(at) - idle).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError):
+        return at
+
+
 def _key(debate: Debate, ask: Ask, number: int) -> tuple[Any, ...]:
-    """What the messages of a call depend on."""
+    """What the messages of a call depend on, and whom it hears.
+
+    ``prompts.messages`` takes the problem, the agent, its conversation, what it hears now and the memory. Problem and
+    agents are the recording's; of what was heard only name, reply and answer are sent; memory ``last`` sends the last
+    own reply alone. So equal keys are equal messages. The challenger is named because a blank reply is not heard: two
+    calls could be sent the same and still be two links.
+    """
 
     def told(heard: Sequence[Any]) -> tuple[Any, ...]:
         return tuple((s.agent, s.reply, s.answer) for s in heard)
@@ -105,15 +144,15 @@ def _key(debate: Debate, ask: Ask, number: int) -> tuple[Any, ...]:
         past: tuple[Any, ...] = (((), conversation[-1].reply),)
     else:
         past = tuple((told(x.heard), x.reply) for x in conversation)
-    return ask.agent, past, told(debate.heard_by(ask, number))
+    return ask, past, told(debate.heard_by(ask, number))
 
 
 class _Replay:
     """The imagined run while it is made."""
 
-    def __init__(self, events: Sequence[Any], started: Any) -> None:
-        self.recorded = [e for e in events if e.event not in ("paused", "resumed")]
-        self.replies = _replies(events)
+    def __init__(self, recorded: Sequence[Any], started: Any) -> None:
+        self.recorded = recorded
+        self.replies = _replies(recorded)
         self.debate = Debate(started)
         self.made: list[Any] = [started]
         self.decided: list[Any] = [None]
@@ -188,7 +227,7 @@ class _Replay:
             update |= {"before": before, "after": after, "retained": None if after is None else after == before}
         return event.model_copy(update=update)
 
-    def compare(self, missing: Sequence[Ask]) -> tuple[int, str | None]:
+    def compare(self, missing: Sequence[Ask], recorded: Debate) -> tuple[int, str | None]:
         """Up to which recorded step both runs are the same, and what the imagined one does then."""
         waiting = self.decided[-1] if missing else None
         for i, event in enumerate(self.recorded):
@@ -201,13 +240,12 @@ class _Replay:
             # past the end of the imagined run, what it waits for
             step = self.decided[min(i, len(self.made))]
             return event.seq, f"After step {event.seq} the protocol would {describe(step)}."
-        end = self.recorded[-1].seq + 1
         if len(self.decided) > len(self.recorded) and not _asked_for(self.recorded[-1], waiting):
             # the recording was interrupted; it may have gone on the same way
             step = describe(self.decided[len(self.recorded)])
-            if step != describe(next_step(fold(self.recorded))):
-                return end, f"After step {end} the protocol would {step}."
-        return end, None
+            if step != describe(next_step(recorded)):
+                return recorded.k, f"After step {recorded.k} the protocol would {step}."
+        return recorded.k, None
 
 
 def _asked_for(event: Any, step: Any) -> Ask | None:
@@ -232,7 +270,7 @@ def _replies(events: Sequence[Any]) -> dict[tuple[Any, ...], list[Any]]:
         if event.event == "debated":
             ask = Ask(event.receiver, (event.challenger,))
             found.setdefault(_key(debate, ask, event.round), []).append(event)
-        elif event.event == "turn_failed" and event.round > 0:
+        elif event.event == "turn_failed" and event.round > 0 and debate.agents.keys() >= set(event.heard):
             found.setdefault(_key(debate, Ask(event.agent, tuple(event.heard)), event.round), []).append(event)
         debate.apply(event)
     return found
