@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pages.components import told
-from pages.components.speech import marked, pieces, shared
+from pages.components.speech import in_a_sentence, marked, pieces
 from svrmad_core import fold
 from tests.scripted import FAILS, debate
 
@@ -69,13 +69,18 @@ def test_what_is_new_is_marked():
         ("7", "gone"),
     ]
     assert [p.text.strip() for p in after if p.mark == "new"] == ["But then 5.", "8"]
-    assert shared(after)
+    assert in_a_sentence(before, after) == "what is new is marked"
 
 
 def test_where_nothing_is_shared_nothing_is_marked():
     before, after = marked("One thing.", "Another.")
-    assert not shared(before)
-    assert not shared(after)
+    assert not any(p.mark for p in [*before, *after])
+    assert in_a_sentence(before, after).startswith("written anew")
+
+
+def test_a_reply_that_only_leaves_out_is_not_called_new():
+    assert in_a_sentence(*marked("One thing. Another.", "Another.")) == "nothing new: what is gone is marked"
+    assert in_a_sentence(*marked("One thing. Another.", "One thing.\nAnother")) == "the same as it said before"
 
 
 async def test_a_debate_is_shown_as_argument_before_and_reply():

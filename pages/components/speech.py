@@ -132,6 +132,11 @@ def _plain(piece: Piece) -> str:
     return " ".join(re.sub(r"[\s*#.,:;]+", " ", piece.text).split()).casefold()
 
 
-def shared(parts: Sequence[Piece]) -> bool:
-    """True if something of the other text was found again, so that marks mean something."""
-    return any(p.mark for p in parts)
+def in_a_sentence(before: Sequence[Piece], after: Sequence[Piece]) -> str:
+    """What ``marked`` has found, for the reader."""
+    if any(p.mark for p in after):
+        return "what is new is marked"
+    if any(p.mark for p in before):
+        return "nothing new: what is gone is marked"
+    same = {_plain(p) for p in before} == {_plain(p) for p in after}
+    return "the same as it said before" if same else "written anew: no sentence of before is kept"

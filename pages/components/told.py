@@ -18,7 +18,7 @@ from svrmad_core.recording import RunInfo
 from svrmad_core.records import Turn
 
 from .look import colour, glyph, safe, short
-from .speech import Piece, marked, pieces, shared
+from .speech import Piece, in_a_sentence, marked, pieces
 from .walk import State, Walk
 
 CSS = (Path(__file__).parent / "story.css").read_text(encoding="utf-8")
@@ -109,11 +109,8 @@ def speeches(before: Debate | None, event: Any, after: Debate) -> list[Speech]:
     if own is None:
         return [*said, _speech(f"{name} replies", pieces(turn.reply), event.after, turn)]
     old, new = marked(own.reply, turn.reply)
-    note = "what is new is marked" if shared(new) else "written anew: no sentence of before is kept"
-    if not shared(new) and not shared(old) and own.reply.split() == turn.reply.split():
-        note = "word for word what it said before"
     said.append(_speech(f"{name} had said", old, own.belief))
-    said.append(_speech(f"{name} replies", new, event.after, turn, note))
+    said.append(_speech(f"{name} replies", new, event.after, turn, in_a_sentence(old, new)))
     return said
 
 
