@@ -35,6 +35,13 @@ _SETTINGS = {
     "score",
     "round_mode",
     "memory",
+    "neighbours",
+    "group_size",
+    "summaries",
+    "exit_variant",
+    "exit_signal",
+    "exit_threshold",
+    "exit_confidence",
     "accept_after",
     "max_rounds",
     "max_links",
@@ -175,6 +182,13 @@ def _run_options(parser: argparse.ArgumentParser, default_protocol: str) -> None
     parser.add_argument("--round-mode", choices=("sequential", "parallel"))
     parser.add_argument("--memory", choices=("full", "last"))
     parser.add_argument("--accept-after", choices=("round", "debate"))
+    parser.add_argument("--neighbours", type=int, metavar="K", help="sparse: hear so many on the ring (default: 2)")
+    parser.add_argument("--group-size", type=int, metavar="N", help="group_debate (default: 3)")
+    parser.add_argument("--summaries", action="store_const", const=True, help="group_debate: groups hear summaries")
+    parser.add_argument("--exit-variant", choices=("per_agent", "gate_first"), help="sid_et")
+    parser.add_argument("--exit-signal", choices=("max", "mean", "q90", "q95", "q99"), help="sid_et: of the token NLLs")
+    parser.add_argument("--exit-threshold", type=float, metavar="NATS", help="sid_et: leave at or below")
+    parser.add_argument("--exit-confidence", type=float, metavar="P", help="sid_et: without log-probabilities")
     parser.add_argument("--max-rounds", type=int, metavar="N")
     parser.add_argument("--max-links", type=int, metavar="N")
     parser.add_argument("--max-tokens-total", type=int, metavar="N")

@@ -20,7 +20,9 @@ def transcript(recording: Recording, k: int) -> None:
     before = recording.fold(k - 1) if k > 1 else None
     say(told.speeches(before, event, after), key="said")
     if before is not None and getattr(event, "turn", None) is not None:
-        heard = len(event.heard) if event.event == "revised" else 0
+        heard = (
+            len(event.heard) + len(getattr(event, "summaries", ())) if event.event in ("revised", "summarized") else 0
+        )
         if heard and (box := unfolds(f"What {event.agent} heard ({heard})", "open_heard")):
             with box:
                 say(told.heard(before, event), key="heard")

@@ -12,7 +12,7 @@ from typing import Any
 from svrmad_core import words
 from svrmad_core.debate import Ask, Debate
 from svrmad_core.graph import all_to_all_links
-from svrmad_core.prompts import messages_for
+from svrmad_core.prompts import messages_for, summary_messages
 from svrmad_core.protocols import PROTOCOLS
 from svrmad_core.recording import RunInfo
 from svrmad_core.records import Turn
@@ -99,6 +99,8 @@ def speeches(before: Debate | None, event: Any, after: Debate) -> list[Speech]:
         return _standing(event, after)
     if event.event == "answered":
         return [_speech(f"{event.agent} answers", pieces(turn.reply), event.belief, turn)]
+    if event.event == "summarized":
+        return [_speech(f"{event.agent} sums up its group", pieces(turn.reply), None, turn)]
     name = event.receiver if event.event == "debated" else event.agent
     said = []
     if event.event == "debated":
@@ -116,18 +118,22 @@ def speeches(before: Debate | None, event: Any, after: Debate) -> list[Speech]:
 
 def heard(before: Debate, event: Any) -> list[Speech]:
     """What an agent of the other protocols heard."""
-    told = before.heard_by(Ask(event.agent, tuple(event.heard)), event.round)
-    return [_speech(h.agent, pieces(h.reply), h.belief) for h in told]
+    told = before.heard_by(_ask(event), event.round)
+    return [_speech(f"{h.agent} for its group" if h.group else h.agent, pieces(h.reply), h.belief) for h in told]
+
+
+def _ask(event: Any) -> Ask:
+    """The call that a turn answers."""
+    if event.event == "debated":
+        return Ask(event.receiver, (event.challenger,))
+    return Ask(event.agent, tuple(getattr(event, "heard", ())), tuple(getattr(event, "summaries", ())))
 
 
 def messages(before: Debate, event: Any) -> list[dict[str, str]]:
     """The exact messages that were sent for a turn."""
-    if event.event == "answered":
-        return messages_for(before, Ask(event.agent), 0)
-    asked = (
-        Ask(event.receiver, (event.challenger,)) if event.event == "debated" else Ask(event.agent, tuple(event.heard))
-    )
-    return messages_for(before, asked, event.round)
+    if event.event == "summarized":
+        return summary_messages(before, _ask(event), event.round)
+    return messages_for(before, _ask(event), getattr(event, "round", 0))
 
 
 def _standing(event: Any, debate: Debate) -> list[Speech]:
@@ -205,6 +211,8 @@ def turns_of(events: Sequence[Any], agent: str) -> list[tuple[int, str]]:
         elif event.event == "revised" and event.agent == agent:
             answer = short(event.turn.answer, 40)
             found.append((event.seq + 1, f"step {event.seq + 1}: round {event.round}, replies {answer}"))
+        elif event.event == "summarized" and event.agent == agent:
+            found.append((event.seq + 1, f"step {event.seq + 1}: sums up its group for round {event.round}"))
         elif event.event == "turn_failed" and event.agent == agent:
             found.append((event.seq + 1, f"step {event.seq + 1}: fails, {event.kind.replace('_', ' ')}"))
     return found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ..debate import Ask, Debate
-from ..prompts import Message, messages_for
+from ..prompts import Message, messages_for, summary_messages
 from ..records import Agent, Settings, Turn
 
 
@@ -36,6 +36,7 @@ class Request:
     debate: Debate
     ask: Ask
     round: int
+    task: Literal["reply", "summary"] = "reply"
 
     @property
     def agent(self) -> Agent:
@@ -43,6 +44,8 @@ class Request:
 
     def messages(self) -> list[Message]:
         """The chat messages to send."""
+        if self.task == "summary":
+            return summary_messages(self.debate, self.ask, self.round)
         return messages_for(self.debate, self.ask, self.round)
 
 
