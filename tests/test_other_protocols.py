@@ -137,8 +137,13 @@ async def test_with_summaries_the_groups_stay_and_hear_what_the_others_sum_up():
     one, two = group_debate.groups(state, 1)
     assert group_debate.groups(state, 2) == [one, two]
     kinds = [e.event for e in events]
-    assert kinds == ["run_started", *["answered"] * 6, *["revised"] * 6, *["summarized"] * 2, *["revised"] * 6] + [
-        "run_finished"
+    assert kinds == [
+        "run_started",
+        *(["answered"] * 6),
+        *(["revised"] * 6),
+        *(["summarized"] * 2),
+        *(["revised"] * 6),
+        "run_finished",
     ]
     written = [e for e in events if e.event == "summarized"]
     assert [(e.agent, tuple(e.heard)) for e in written] == [(one[0], one), (two[0], two)]
@@ -314,7 +319,7 @@ async def test_no_protocol_changes_its_mind_about_a_round_in_the_middle_of_it(ke
     """Who hears whom is decided as the round began, however many have replied since."""
     initial = [(str(i % 3), round(i / 9, 2)) for i in range(6)]
     replies = {(f"A{i}", 1): str(i % 2) for i in range(1, 7)}
-    state, events = await debate(initial, replies, protocol=key, seed=1)
+    _state, events = await debate(initial, replies, protocol=key, seed=1)
     next_step = PROTOCOLS[key].next_step
     begun = next(k for k, e in enumerate(events) if e.event == "revised")
     planned = {ask.agent: list(ask.heard) for ask in next_step(fold(events, begun)).asks}
