@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -142,6 +142,7 @@ class _Call:
     target: _Target
     parameters: dict[str, Any]
     timeout: float
+    on_wait: Callable[[str, float], None] | None = None
     sent: int = 0
     failed: int = 0
     timeouts: int = 0
@@ -227,7 +228,7 @@ class LiteLLMPanel:
             _users.setdefault(asyncio.get_running_loop(), set()).add(id(self))
         target = self._target(litellm, request.agent.model)
         settings = request.debate.settings
-        call = _Call(litellm, target, self._parameters(target, request), settings.timeout)
+        call = _Call(litellm, target, self._parameters(target, request), settings.timeout, request.on_wait)
         reply = await self._answer(call)
         latency = time.perf_counter() - call.first_sent
         problem = request.debate.problem
@@ -254,9 +255,22 @@ class LiteLLMPanel:
         PanelError
             If LiteLLM knows no provider for a model.
         """
+        return [model for model in dict.fromkeys(self.models) if self.price(model) is None]
+
+    def price(self, model: str) -> tuple[float, float] | None:
+        """What a token of a model costs, (prompt, completion) in US dollars, or None if no price is known.
+
+        Raises
+        ------
+        PanelError
+            If LiteLLM knows no provider for the model.
+        """
         litellm = warm_up()
-        targets = [self._target(litellm, model) for model in dict.fromkeys(self.models)]
-        return [t.model for t in targets if not (t.priced and _is_listed(litellm, t))]
+        target = self._target(litellm, model)
+        listed = _listed(litellm, target) if target.priced else {}
+        if not listed:
+            return None
+        return listed.get("input_cost_per_token") or 0.0, listed.get("output_cost_per_token") or 0.0
 
     async def aclose(self) -> None:
         """Close the connections of the running loop, once no other panel uses them."""
@@ -347,7 +361,10 @@ class LiteLLMPanel:
             call.timeouts += fault.kind == "timeout"
             if fault.kind not in _RETRIED or call.failed >= self._attempts or call.timeouts > 1:
                 raise PanelError(fault.kind, self._message(call, fault), call.sent)
-            await asyncio.sleep(self._pause(call.failed, fault.retry_after))
+            pause = self._pause(call.failed, fault.retry_after)
+            if call.on_wait is not None:
+                call.on_wait(fault.kind, pause)
+            await asyncio.sleep(pause)
 
     async def _attempt(self, call: _Call) -> tuple[_Reply | None, _Fault]:
         async with self._slot():
@@ -577,7 +594,7 @@ def _usage(usage: Any) -> tuple[int | None, int | None]:
 def _cost(call: _Call, response: Any) -> float | None:
     """US dollars by LiteLLM's price list, or None if the model is not in it."""
     litellm, target = call.litellm, call.target
-    if not _is_listed(litellm, target):
+    if not _listed(litellm, target):
         return None
     try:
         cost = litellm.completion_cost(
@@ -589,12 +606,13 @@ def _cost(call: _Call, response: Any) -> float | None:
     return float(cost) if cost >= 0 else None
 
 
-def _is_listed(litellm: ModuleType, target: _Target) -> bool:
-    """Whether LiteLLM's price list holds the model."""
+def _listed(litellm: ModuleType, target: _Target) -> dict[str, Any]:
+    """What LiteLLM's price list holds on the model; empty if it holds no price of a token."""
     name = target.called.removeprefix(f"{target.provider}/")
     listed = [litellm.model_cost.get(n) for n in (target.called, name, f"{target.provider}/{name}")]
     entry = next((e for e in listed if e), {})
-    return entry.get("input_cost_per_token") is not None or entry.get("output_cost_per_token") is not None
+    priced = entry.get("input_cost_per_token") is not None or entry.get("output_cost_per_token") is not None
+    return entry if priced else {}
 
 
 def _refused_parts(error: Exception) -> list[Any] | None:
