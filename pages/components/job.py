@@ -66,6 +66,8 @@ class Job:
     def __init__(self, path: Path, owner: str | None = None, paused: bool = False) -> None:
         self.path, self.run_id, self.owner = path, path.stem, owner
         self.question = ""
+        self.reserve = 0.0
+        """US dollars that it may spend at most; 0 where no cap is set."""
         self.verdict: Verdict | None = None
         self.error: str | None = None
         self.done = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +16,12 @@ from svrmad_core.recording import (
     Recording,
     RecordingError,
     RunInfo,
+    as_jsonl,
     list_runs,
     load,
     runs_folder,
 )
+from svrmad_core.records import RunStarted
 
 from .look import short
 
@@ -103,6 +106,53 @@ def delete_run(run_id: str) -> None:
         path.unlink()
     except OSError as error:
         raise RecordingError(f"The run {short(run_id, 60)} cannot be deleted: {error.strerror}.") from None
+
+
+def rename_run(run_id: str, name: str) -> str:
+    """Give an own run another name, which is its file's and its link's; paired runs then name that as their parent.
+
+    Parameters
+    ----------
+    name
+        Spaces become hyphens; what a run's name cannot hold is left out.
+
+    Returns
+    -------
+    str
+        The name it has now.
+
+    Raises
+    ------
+    RecordingError
+        If there is no such own run, the name is none or taken, or the file cannot be written; one sentence.
+    """
+    wanted = re.sub(r"[^A-Za-z0-9._-]", "", re.sub(r"\s+", "-", name.strip())).lstrip("._-")[:80]
+    if not RUN_ID.fullmatch(wanted) or wanted.startswith(UPLOAD_PREFIX):
+        raise RecordingError("That is no name for a run: use letters, digits, '.', '_' and '-'.")
+    folder = runs_folder().resolve()
+    path, target = folder / f"{run_id}.jsonl", folder / f"{wanted}.jsonl"
+    if not RUN_ID.fullmatch(run_id) or folder == SAMPLES or not path.is_file():
+        raise RecordingError("Only a run of your own can be renamed.")
+    if target.exists() or (SAMPLES / target.name).exists():
+        raise RecordingError(f"There is a run named {wanted} already: choose another name.")
+    children = [info.path for info in list_runs(folder) if info.parent == run_id]
+    try:
+        _rewrite(path, target, {"run_id": wanted})
+        path.unlink()
+        for child in children:
+            _rewrite(child, child, {"parent": wanted})
+    except OSError as error:
+        raise RecordingError(f"The run cannot be renamed: {error.strerror}.") from None
+    return wanted
+
+
+def _rewrite(path: Path, target: Path, update: dict[str, str]) -> None:
+    """Write a recording with another first event; the file appears whole or not at all."""
+    head, _, rest = path.read_bytes().partition(b"\n")
+    first = RunStarted.model_validate_json(head).model_copy(update=update)
+    partial = target.with_suffix(".partial")
+    partial.write_bytes(as_jsonl([first]) + rest)
+    partial.replace(target)
 
 
 def keep_upload(data: bytes) -> str:
@@ -214,4 +264,14 @@ def _upload() -> None:
         st.error(error, icon=":material/error:")
 
 
-__all__ = ["Shelf", "delete_run", "keep_upload", "open_run", "paired_all_to_all", "run_picker", "shelves", "title"]
+__all__ = [
+    "Shelf",
+    "delete_run",
+    "keep_upload",
+    "open_run",
+    "paired_all_to_all",
+    "rename_run",
+    "run_picker",
+    "shelves",
+    "title",
+]

@@ -13,6 +13,7 @@ from svrmad_core.records import Settings
 
 from . import runner
 from .lazily import unfolds
+from .look import plain as _plain
 from .look import short
 from .stage import go_to
 
@@ -104,11 +105,6 @@ def _tell(run: str, recording: Recording, found: WhatIf) -> None:
             delta_arrow="off",
         )
         column.caption(f"{totals.links} links · {totals.calls} calls · {totals.tokens:,} tokens · {cost}")
-
-
-def _plain(text: str) -> str:
-    """Untrusted text for Streamlit's Markdown: every sign that could mean something is escaped."""
-    return "".join(f"\\{c}" if not (c.isalnum() or c.isspace()) and c.isascii() else c for c in text)
 
 
 def _go_on(recording: Recording, found: WhatIf) -> None:

@@ -90,6 +90,11 @@ def warm_up() -> ModuleType:
     return litellm
 
 
+def is_ready() -> bool:
+    """Whether LiteLLM is imported, so that a call or a price costs no seconds of waiting."""
+    return _ready is not None
+
+
 @dataclass(frozen=True)
 class _Target:
     """Where and how one model is called."""
@@ -444,9 +449,9 @@ class LiteLLMPanel:
         if fault.kind == "connection" and self.shown_base is None:
             return "The connection to {server} failed: check the network and try again."
         if fault.cause == "refused":
-            return "Nothing listens at {server}: start the server or correct --api-base."
+            return "Nothing listens at {server}: start the server or correct the api base."
         if fault.cause == "no_host":
-            return "There is no host of the name in {server}: correct --api-base."
+            return "There is no host of the name in {server}: correct the api base."
         return "The connection to {server} broke before a reply came: check the server and try again."
 
     def _key_name(self, target: _Target) -> str:
@@ -468,7 +473,7 @@ _SENTENCES = {
     "fewer rounds or the memory setting last.",
     "credit": "The account for {model} has no credit left{code}: add credit or use another key.",
     "internal": "The call to {model} failed inside LiteLLM{why}: try another model.",
-    "not_found": "{Server} does not know {model}{why}: check the model's name and --api-base.",
+    "not_found": "{Server} does not know {model}{why}: check the model's name and the api base.",
     "rate_limit": "{Server} limits how often {model} may be called, and did so {tries} times: wait a while, "
     "or have fewer calls at a time.",
     "server": "{Server} failed {tries} times{why}: try again later.",
