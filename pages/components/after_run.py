@@ -113,11 +113,11 @@ def _against(recording: Recording, end: Debate, rules: Policy) -> None:
 
 
 def _row(totals: Totals) -> list[str]:
-    cost = "unknown" if totals.cost is None else f"{totals.cost:.4f} USD"
-    return [f"{totals.links}", f"{totals.calls}", f"{totals.tokens:,}", cost, f"{totals.critical_path:.1f} s"]
+    cost = "unknown" if totals.cost is None else f"{totals.cost:.4f} USD" if totals.cost else "free"
+    return [f"{totals.links}", f"{totals.calls}", f"{totals.tokens:,}", cost, f"{totals.critical_path:.1f}"]
 
 
-_NAMES = ("links", "calls", "tokens", "money", "time of calls")
+_NAMES = ("links", "calls", "tokens", "money", "seconds")
 
 
 def _measured(mine: Totals, paired: RunInfo) -> tuple[str, Any]:

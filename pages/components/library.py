@@ -23,6 +23,7 @@ from svrmad_core.recording import (
 )
 from svrmad_core.records import RunStarted
 
+from . import policy, runner
 from .look import short
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_runs"
@@ -40,7 +41,18 @@ class Shelf(NamedTuple):
 
 
 def shelves() -> list[Shelf]:
-    """Sample runs first, by name; then own runs, newest first."""
+    """Sample runs first, by name; then own runs, newest first: in a private library those of this visitor only."""
+    found = _all_shelves()
+    if policy.current().library != "private":
+        return found
+    me = policy.visitor()
+    return [
+        shelf if shelf.title == "sample" else Shelf("own", [r for r in shelf.runs if runner.owner_of(r.run_id) == me])
+        for shelf in found
+    ]
+
+
+def _all_shelves() -> list[Shelf]:
     # sample runs are named in the order they are best looked at
     found = [Shelf("sample", sorted(list_runs(SAMPLES), key=lambda r: r.run_id))]
     if runs_folder().resolve() != SAMPLES:
@@ -96,6 +108,8 @@ def delete_run(run_id: str) -> None:
     """
     if not RUN_ID.fullmatch(run_id):
         raise RecordingError("That does not name a run, so nothing was deleted.")
+    if policy.current().library != "open":
+        raise RecordingError("Runs cannot be deleted here: whoever runs this app has made its library read-only.")
     folder = runs_folder().resolve()
     path = folder / f"{run_id}.jsonl"
     if folder == SAMPLES:
@@ -175,7 +189,7 @@ def keep_upload(data: bytes) -> str:
 @st.cache_data(ttl=10, max_entries=64, show_spinner=False)
 def paired_all_to_all(run_id: str) -> RunInfo | None:
     """The newest all-to-all replay of a run's initial answers, if there is one."""
-    for shelf in shelves():
+    for shelf in _all_shelves():
         for info in shelf.runs:
             if info.parent == run_id and info.protocol == "all_to_all" and info.totals is not None:
                 return info

@@ -65,11 +65,14 @@ def _buttons(job: runner.Job) -> None:
         jump()
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        _button("Go on", "play_arrow", job.go_on, not held or job.stopping, "Run on without pauses")
-        _button("Pause", "pause", job.pause, held or job.stopping, "Hold before the next step; calls under way finish")
+        if held:
+            _button("Go on", "play_arrow", job.go_on, job.stopping, "Run on without pauses")
+        else:
+            _button("Pause", "pause", job.pause, job.stopping, "Hold before the next step; calls under way finish")
         _button("Step", "skip_next", job.step, job.stopping or bool(job.asking), "Make one step, then hold")
         _button("Stop", "stop", job.stop, job.stopping, "End now with a vote over the answers so far; all is kept")
-        _button("Back to the live end", "last_page", back, not scrubbed, "Follow the debate again")
+        if scrubbed:
+            _button("Back to the live end", "last_page", back, False, "Follow the debate again")
 
 
 def _button(label: str, icon: str, act: Callable[[], None], disabled: bool, tip: str) -> None:

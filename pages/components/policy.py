@@ -165,13 +165,18 @@ def is_local() -> bool:
     The peer's address alone does not tell: behind a proxy on the same computer every visitor comes from loopback.
     So the names that the browser used, in Host and in Origin, must be those of loopback too.
     """
-    headers = st.context.headers
-    if st.context.ip_address is not None or any(name in headers for name in _FORWARDED):
+    if isinstance(st.context.ip_address, str) or any(_header(name) for name in _FORWARDED):
         return False
-    host, origin = headers.get("Host"), headers.get("Origin")
+    host, origin = _header("Host"), _header("Origin")
     names = [urlsplit(f"//{host}").hostname] if host else []
     names += [urlsplit(origin).hostname] if origin else []
     return all(name in _LOOPBACK for name in names)
+
+
+def _header(name: str) -> str | None:
+    """A header of the request that opened this session; without a browser (in tests) there is none."""
+    value = st.context.headers.get(name)
+    return value if isinstance(value, str) else None
 
 
 def visitor() -> str:
@@ -180,7 +185,7 @@ def visitor() -> str:
     It comes from the cookie that Streamlit gives each browser against forged requests; without one it is the session's.
     """
     cookie = st.context.cookies.get("_streamlit_xsrf")
-    if cookie:
+    if isinstance(cookie, str):
         return hashlib.sha256(cookie.encode()).hexdigest()[:20]
     return st.session_state.setdefault("visitor", secrets.token_hex(10))
 

@@ -43,6 +43,8 @@ class Limits(NamedTuple):
 _jobs: dict[str, Job] = {}
 _spent: dict[str, float] = {}
 """Owner -> US dollars of runs that are done."""
+_owners: dict[str, str] = {}
+"""Run -> its owner, as long as the server runs."""
 _lock = threading.Lock()
 
 
@@ -157,6 +159,8 @@ def _launch(path: Path, owner: str | None, limits: Limits, cost: float, make: Ca
         _jobs.pop(key, None)
         job = _jobs[key] = make()
         job.reserve = cost
+        if owner is not None:
+            _owners[job.run_id] = owner
         for old in [k for k, j in _jobs.items() if j.done][:-MOST_REMEMBERED]:
             del _jobs[old]
     threading.Thread(target=_work, args=(job,), daemon=True, name=f"run-{job.run_id}").start()
@@ -206,6 +210,11 @@ def named(run_id: str) -> Job | None:
     return next((job for job in jobs() if job.run_id == run_id), None)
 
 
+def owner_of(run_id: str) -> str | None:
+    """Who began a run since the server started, or None."""
+    return _owners.get(run_id)
+
+
 def forget(job: Job) -> None:
     """Show the outcome of a job no longer."""
     with _lock:
@@ -224,5 +233,6 @@ __all__ = [
     "jobs",
     "may_be_running_elsewhere",
     "named",
+    "owner_of",
     "start",
 ]

@@ -11,10 +11,11 @@ from svrmad_core.panels.simulated_panel import PREFIX
 from svrmad_core.recording import Recorder, Recording, new_run_id, runs_folder
 from svrmad_core.records import Settings
 
-from . import runner
+from . import policy, runner
 from .lazily import unfolds
 from .look import plain as _plain
 from .look import short
+from .policy import Policy
 from .stage import go_to
 
 _SCORES = {"svr": "SVR", "prior": "prior, frozen", "beta": "Beta posterior"}
@@ -119,6 +120,11 @@ def _go_on(recording: Recording, found: WhatIf) -> None:
             _plain(f"An opened file is not run on from here, since it would choose whom your key is sent to: {asks}.")
         )
         return
+    rules = policy.current()
+    refused = rules.refuses(models, started.settings, own_key=False)
+    if refused is not None:
+        st.caption(_plain(refused))
+        return
     if st.button(
         "Run on from there",
         icon=":material/play_arrow:",
@@ -126,7 +132,7 @@ def _go_on(recording: Recording, found: WhatIf) -> None:
         help=f"Asks {_plain(asks)}." if real else None,
     ):
         try:
-            branch = begin_branch(recording, found)
+            branch = begin_branch(recording, found, rules)
         except (OSError, runner.CannotStart) as error:
             st.error(_plain(str(error)), icon=":material/error:")
             return
@@ -135,7 +141,7 @@ def _go_on(recording: Recording, found: WhatIf) -> None:
         _watch(branch)
 
 
-def begin_branch(recording: Recording, found: WhatIf) -> str:
+def begin_branch(recording: Recording, found: WhatIf, rules: Policy) -> str:
     """Write the imagined run down as a run of its own and go on with it in the server; returns its name.
 
     Raises
@@ -153,7 +159,7 @@ def begin_branch(recording: Recording, found: WhatIf) -> str:
         for event in [started, *found.events[1:]]:
             recorder.append(event)
     try:
-        runner.start(path)
+        runner.start(path, policy.visitor(), rules.limits)
     except runner.CannotStart:
         path.unlink()
         raise
