@@ -6,6 +6,7 @@ st.set_page_config(page_title="SVR-MAD Explorer", page_icon="pages/components/ic
 st.navigation(
     [
         st.Page("pages/replay.py", title="Replay", icon=":material/play_circle:", default=True),
+        st.Page("pages/live.py", title="Live", icon=":material/sensors:"),
         st.Page("pages/runs.py", title="Runs", icon=":material/folder_open:"),
     ],
     position="top",

@@ -315,7 +315,7 @@ async def test_nobody_listens():
     panel = LiteLLMPanel("openai/x", api_base="http://127.0.0.1:9/v1", attempts=2, backoff=0.01)
     error = await failure(panel)
     assert (error.kind, error.attempts) == ("connection", 2)
-    assert error.message == "Nothing listens at http://127.0.0.1:9/v1: start the server or correct --api-base."
+    assert error.message == "Nothing listens at http://127.0.0.1:9/v1: start the server or correct the api base."
 
 
 async def test_a_host_that_is_not_there():

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.components import library, runner
 from svrmad_core import LiteLLMPanel, Problem, Recorder, RecordingError, Settings, SimulatedPanel, load, run, verify
+from svrmad_core.panels import panel_for
 
 ROOT = Path(__file__).parent.parent
 KEY = "sk-test-0123456789abcdefghijkl"
@@ -318,14 +319,13 @@ async def test_a_job_is_one_a_run_can_be_stopped_and_only_four_run_at_once(runs,
 async def test_a_file_that_another_program_writes_meanwhile_is_left_alone(runs, monkeypatch):
     path = cut(runs / "whole.jsonl", "shared", 6)
     lines = (runs / "whole.jsonl").read_bytes().replace(b'"whole"', b'"shared"').splitlines(keepends=True)
-    make = runner.panel_for
 
     def slowly(models, settings):
         with open(path, "ab") as file:
             file.write(lines[6])
-        return make(models, settings)
+        return panel_for(models, settings)
 
-    monkeypatch.setattr(runner, "panel_for", slowly)
+    monkeypatch.setattr("pages.components.job.panel_for", slowly)
     job = ended(runner.start(path))
     assert "still being written by another program" in job.error
     assert path.read_bytes() == b"".join(lines[:7])

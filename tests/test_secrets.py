@@ -55,7 +55,7 @@ def test_what_looks_like_a_secret_goes(text, left):
     [
         "a risk-averse, task-oriented disk-usage model",
         "The provider refused the key for openai/gpt-4o (401): check OPENAI_API_KEY.",
-        "Nothing listens at http://127.0.0.1:9/v1: start the server or correct --api-base.",
+        "Nothing listens at http://127.0.0.1:9/v1: start the server or correct the api base.",
         "mail me@example.org, see https://example.org/v1",
         "x = 3, key = 4",
     ],

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.components import library, runner
 from pages.components import what_if as page
+from pages.components.policy import Policy
 from svrmad_core import Recorder, Settings, SimulatedPanel, load, run, verify, what_if
 
 ROOT = Path(__file__).parent.parent
@@ -91,7 +92,7 @@ def test_an_opened_file_does_not_choose_whom_a_key_is_sent_to(recording):
 
 def test_a_branch_begins_with_the_recorded_replies_and_pays_for_none_again(recording):
     found = what_if(recording.events, tau=1.0)
-    branch = page.begin_branch(recording, found)
+    branch = page.begin_branch(recording, found, Policy())
     _done(branch)
     made = load(recording.path.parent / f"{branch}.jsonl")
     kept = [e.turn.reply for e in found.events if getattr(e, "turn", None)]

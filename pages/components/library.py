@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +16,14 @@ from svrmad_core.recording import (
     Recording,
     RecordingError,
     RunInfo,
+    as_jsonl,
     list_runs,
     load,
     runs_folder,
 )
+from svrmad_core.records import RunStarted
 
+from . import policy, runner
 from .look import short
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_runs"
@@ -37,7 +41,18 @@ class Shelf(NamedTuple):
 
 
 def shelves() -> list[Shelf]:
-    """Sample runs first, by name; then own runs, newest first."""
+    """Sample runs first, by name; then own runs, newest first: in a private library those of this visitor only."""
+    found = _all_shelves()
+    if policy.current().library != "private":
+        return found
+    me = policy.visitor()
+    return [
+        shelf if shelf.title == "sample" else Shelf("own", [r for r in shelf.runs if runner.owner_of(r.run_id) == me])
+        for shelf in found
+    ]
+
+
+def _all_shelves() -> list[Shelf]:
     # sample runs are named in the order they are best looked at
     found = [Shelf("sample", sorted(list_runs(SAMPLES), key=lambda r: r.run_id))]
     if runs_folder().resolve() != SAMPLES:
@@ -93,6 +108,8 @@ def delete_run(run_id: str) -> None:
     """
     if not RUN_ID.fullmatch(run_id):
         raise RecordingError("That does not name a run, so nothing was deleted.")
+    if policy.current().library != "open":
+        raise RecordingError("Runs cannot be deleted here: whoever runs this app has made its library read-only.")
     folder = runs_folder().resolve()
     path = folder / f"{run_id}.jsonl"
     if folder == SAMPLES:
@@ -103,6 +120,53 @@ def delete_run(run_id: str) -> None:
         path.unlink()
     except OSError as error:
         raise RecordingError(f"The run {short(run_id, 60)} cannot be deleted: {error.strerror}.") from None
+
+
+def rename_run(run_id: str, name: str) -> str:
+    """Give an own run another name, which is its file's and its link's; paired runs then name that as their parent.
+
+    Parameters
+    ----------
+    name
+        Spaces become hyphens; what a run's name cannot hold is left out.
+
+    Returns
+    -------
+    str
+        The name it has now.
+
+    Raises
+    ------
+    RecordingError
+        If there is no such own run, the name is none or taken, or the file cannot be written; one sentence.
+    """
+    wanted = re.sub(r"[^A-Za-z0-9._-]", "", re.sub(r"\s+", "-", name.strip())).lstrip("._-")[:80]
+    if not RUN_ID.fullmatch(wanted) or wanted.startswith(UPLOAD_PREFIX):
+        raise RecordingError("That is no name for a run: use letters, digits, '.', '_' and '-'.")
+    folder = runs_folder().resolve()
+    path, target = folder / f"{run_id}.jsonl", folder / f"{wanted}.jsonl"
+    if not RUN_ID.fullmatch(run_id) or folder == SAMPLES or not path.is_file():
+        raise RecordingError("Only a run of your own can be renamed.")
+    if target.exists() or (SAMPLES / target.name).exists():
+        raise RecordingError(f"There is a run named {wanted} already: choose another name.")
+    children = [info.path for info in list_runs(folder) if info.parent == run_id]
+    try:
+        _rewrite(path, target, {"run_id": wanted})
+        path.unlink()
+        for child in children:
+            _rewrite(child, child, {"parent": wanted})
+    except OSError as error:
+        raise RecordingError(f"The run cannot be renamed: {error.strerror}.") from None
+    return wanted
+
+
+def _rewrite(path: Path, target: Path, update: dict[str, str]) -> None:
+    """Write a recording with another first event; the file appears whole or not at all."""
+    head, _, rest = path.read_bytes().partition(b"\n")
+    first = RunStarted.model_validate_json(head).model_copy(update=update)
+    partial = target.with_suffix(".partial")
+    partial.write_bytes(as_jsonl([first]) + rest)
+    partial.replace(target)
 
 
 def keep_upload(data: bytes) -> str:
@@ -125,7 +189,7 @@ def keep_upload(data: bytes) -> str:
 @st.cache_data(ttl=10, max_entries=64, show_spinner=False)
 def paired_all_to_all(run_id: str) -> RunInfo | None:
     """The newest all-to-all replay of a run's initial answers, if there is one."""
-    for shelf in shelves():
+    for shelf in _all_shelves():
         for info in shelf.runs:
             if info.parent == run_id and info.protocol == "all_to_all" and info.totals is not None:
                 return info
@@ -214,4 +278,14 @@ def _upload() -> None:
         st.error(error, icon=":material/error:")
 
 
-__all__ = ["Shelf", "delete_run", "keep_upload", "open_run", "paired_all_to_all", "run_picker", "shelves", "title"]
+__all__ = [
+    "Shelf",
+    "delete_run",
+    "keep_upload",
+    "open_run",
+    "paired_all_to_all",
+    "rename_run",
+    "run_picker",
+    "shelves",
+    "title",
+]

@@ -69,3 +69,8 @@ def short(text: str | None, limit: int) -> str:
 def plotly_text(text: str) -> str:
     """Untrusted text for Plotly, which reads a little HTML and, between dollars, LaTeX."""
     return html.escape(text, quote=False).replace("$", "＄")
+
+
+def plain(text: str) -> str:
+    """Untrusted text for Streamlit's Markdown: every sign that could mean something is escaped."""
+    return "".join(f"\\{c}" if not (c.isalnum() or c.isspace()) and c.isascii() else c for c in text)

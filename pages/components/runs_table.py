@@ -11,9 +11,10 @@ import streamlit as st
 
 from svrmad_core.protocols import PROTOCOLS
 from svrmad_core.recording import RecordingError, RunInfo
+from svrmad_core.records import Settings
 
-from . import library, runner
-from .look import safe, short
+from . import library, policy, runner
+from .look import plain, safe, short
 
 _MAKE_ONE = 'python -m svrmad_core run "What is 15% of 240?" --model simulated/hard'
 _CHOSEN = "runs_chosen"
@@ -256,11 +257,12 @@ def _marks(row: Row) -> list[str]:
 def actions(row: Row) -> None:
     """The chosen run in words, and what can be done with it."""
     info, job = row.info, runner.job_of(row.info.path)
+    may_change = row.source == "own" and policy.current().library == "open"
     st.html(f'{_CSS}<div class="svr-run">{_what(row)}</div>')
     with st.container(horizontal=True):
         if st.button("Open in Replay", type="primary", icon=":material/play_circle:"):
             st.switch_page("pages/replay.py", query_params={"run": info.run_id})
-        if row.source == "own" and info.interrupted:
+        if may_change and info.interrupted:
             resuming = st.button(
                 "Resume", icon=":material/resume:", disabled=job is not None, help="Go on from what is recorded"
             )
@@ -274,7 +276,7 @@ def actions(row: Row) -> None:
             icon=":material/download:",
             on_click="ignore",
         )
-        if row.source == "own" and st.button("Delete", icon=":material/delete:", disabled=job is not None):
+        if may_change and st.button("Delete", icon=":material/delete:", disabled=job is not None):
             _ask_before_deleting(row)
     if resuming:
         quiet = runner.may_be_running_elsewhere(info.path, info.simulated)
@@ -311,8 +313,13 @@ def _date(info: RunInfo) -> str:
 
 def _resume(row: Row) -> None:
     """Begin the job, or keep the sentence that says why not."""
+    rules, info = policy.current(), row.info
+    refused = rules.refuses(info.models, Settings(api_base=info.api_base), own_key=False)
+    if refused is not None:
+        st.session_state[_FAILED] = refused
+        return
     try:
-        runner.start(row.info.path)
+        runner.start(info.path, policy.visitor(), rules.limits._replace(most_each=rules.most_runs))
     except runner.CannotStart as error:
         st.session_state[_FAILED] = str(error)
 
@@ -367,14 +374,21 @@ def jobs() -> None:
     Above them the sentence on what could not be done just now.
     """
     if failed := st.session_state.pop(_FAILED, None):
-        st.error(failed, icon=":material/error:")
-    under_way = any(not job.done for job in runner.jobs())
-    if runner.jobs():
+        st.error(plain(failed), icon=":material/error:")
+    shown = _shown()
+    under_way = any(not job.done for job in shown)
+    if shown:
         st.fragment(_jobs, run_every=1.0 if under_way else None)(under_way)
 
 
+def _shown() -> list[runner.Job]:
+    """The jobs that the visitor may see: at this computer all, elsewhere the visitor's own."""
+    everyone = policy.current().library == "open"
+    return [job for job in runner.jobs() if everyone or job.owner == policy.visitor()]
+
+
 def _jobs(under_way: bool) -> None:
-    now = runner.jobs()
+    now = _shown()
     if under_way and all(job.done for job in now):
         # the table is to show what came of them, and there is nothing more to look at every second
         st.rerun()

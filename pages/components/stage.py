@@ -79,7 +79,15 @@ def choose_agent(name: str | None) -> None:
         st.query_params["agent"] = name
 
 
-def draw(name: str, recording: Recording, k: int, ghost: RunInfo | None) -> None:
+def _moved(name: str, step: int, last: int, live: bool) -> None:
+    """Put the step into the link; without one a run that is live is shown at its end."""
+    if live and step >= last:
+        st.query_params.pop("step", None)
+    else:
+        st.query_params.update({"run": name, "step": str(step)})
+
+
+def draw(name: str, recording: Recording, k: int, ghost: RunInfo | None, live: bool = False) -> None:
     """The stage at step k.
 
     Parameters
@@ -88,15 +96,15 @@ def draw(name: str, recording: Recording, k: int, ghost: RunInfo | None) -> None
         The run's name in the link.
     ghost
         The paired all-to-all replay, whose totals stand beside this run's.
+    live
+        The run still grows: the cursor follows its end until it is moved elsewhere.
     """
     events = recording.events
     debate, last = recording.fold(k), len(events)
     before = recording.fold(k - 1) if k > 1 else None
     predict = st.session_state.get("predict", False)
     story.head(debate, ghost)
-    timeline(
-        events, recording.fold(), k, predict, lambda step: st.query_params.update({"run": name, "step": str(step)})
-    )
+    timeline(events, recording.fold(), k, predict, lambda step: _moved(name, step, last, live), live)
     right_one = _right(recording.fold()) if st.session_state.get("reveal") else None
     story.legend(debate, right_one)
     left, right = st.columns([1, 1], gap="medium")

@@ -12,7 +12,9 @@ export default function (component) {
     stop(me);
     me.k = data.k;
   }
-  Object.assign(me, { run: data.run, jump: data.jump, n: data.n, name: data.name });
+  // A run that is live grows, and a cursor at its end stays at its end.
+  else if (me.live && me.k === me.n) me.k = data.n;
+  Object.assign(me, { run: data.run, jump: data.jump, n: data.n, name: data.name, live: data.live });
   me.send = (move) => setStateValue("move", move);
   me.redraw = () => mark(root, me, data);
   if (data.echo === me.asked?.id) {
@@ -74,7 +76,7 @@ function tell(me) {
     if (me.k !== k) tell(me);
   };
   me.asked = { id, late: setTimeout(late, 3000) };
-  me.send({ step: k, id });
+  me.send({ step: k, id, end: k === me.n });
 }
 
 // The browser's back and forward change the link, whose step is the cursor.

@@ -80,11 +80,11 @@ def blocks(events: Sequence[Any], debate: Debate) -> list[dict[str, Any]]:
     return result
 
 
-def verdict_block(debate: Debate, last: int) -> dict[str, Any]:
-    """The end of the timeline: what came of the run."""
+def verdict_block(debate: Debate, last: int, live: bool = False) -> dict[str, Any]:
+    """The end of the timeline: what came of the run, which while it is live still grows."""
     verdict = debate.verdict
     if verdict is None:
-        return {"k": last, "text": "interrupted", "colour": "", "ink": ""}
+        return {"k": last, "text": "running …" if live else "interrupted", "colour": "", "ink": ""}
     fill = colour(verdict.belief)
     by = f" ({verdict.agent})" if verdict.agent else ""
     reason = verdict.reason.replace("_", " ")
@@ -97,8 +97,18 @@ def jump() -> None:
     st.session_state["timeline_jump"] = st.session_state.get("timeline_jump", 0) + 1
 
 
-def timeline(events: Sequence[Any], debate: Debate, k: int, hide_later: bool, on_step: Callable[[int], None]) -> None:
-    """Draw the timeline with its cursor after step ``k`` and call ``on_step`` when the user moves it."""
+def timeline(
+    events: Sequence[Any],
+    debate: Debate,
+    k: int,
+    hide_later: bool,
+    on_step: Callable[[int], None],
+    live: bool = False,
+) -> None:
+    """Draw the timeline with its cursor after step ``k`` and call ``on_step`` when the user moves it.
+
+    While the run is ``live``, a cursor at its end stays at its end as it grows.
+    """
     key = "timeline"
 
     def moved() -> None:
@@ -106,17 +116,19 @@ def timeline(events: Sequence[Any], debate: Debate, k: int, hide_later: bool, on
         step, number = (move.get("step"), move.get("id")) if isinstance(move, dict) else (None, None)
         if isinstance(step, int) and isinstance(number, int):
             st.session_state["timeline_move"] = number
-            on_step(max(1, min(len(events), step)))
+            # the end that the browser saw may have moved on since
+            on_step(len(events) if move.get("end") else max(1, min(len(events), step)))
 
     _component(
         key=key,
         data={
             "run": debate.started.run_id,
             "blocks": blocks(events, debate),
-            "verdict": verdict_block(debate, len(events)),
+            "verdict": verdict_block(debate, len(events), live),
             "k": k,
             "n": len(events),
             "hide": hide_later,
+            "live": live,
             "echo": st.session_state.get("timeline_move", 0),
             "jump": st.session_state.get("timeline_jump", 0),
             "name": st.query_params.get("run", ""),

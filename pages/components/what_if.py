@@ -11,9 +11,11 @@ from svrmad_core.panels.simulated_panel import PREFIX
 from svrmad_core.recording import Recorder, Recording, new_run_id, runs_folder
 from svrmad_core.records import Settings
 
-from . import runner
+from . import policy, runner
 from .lazily import unfolds
+from .look import plain as _plain
 from .look import short
+from .policy import Policy
 from .stage import go_to
 
 _SCORES = {"svr": "SVR", "prior": "prior, frozen", "beta": "Beta posterior"}
@@ -106,11 +108,6 @@ def _tell(run: str, recording: Recording, found: WhatIf) -> None:
         column.caption(f"{totals.links} links · {totals.calls} calls · {totals.tokens:,} tokens · {cost}")
 
 
-def _plain(text: str) -> str:
-    """Untrusted text for Streamlit's Markdown: every sign that could mean something is escaped."""
-    return "".join(f"\\{c}" if not (c.isalnum() or c.isspace()) and c.isascii() else c for c in text)
-
-
 def _go_on(recording: Recording, found: WhatIf) -> None:
     """Offer to ask the agents from where the recording cannot tell."""
     started = recording.started
@@ -123,6 +120,11 @@ def _go_on(recording: Recording, found: WhatIf) -> None:
             _plain(f"An opened file is not run on from here, since it would choose whom your key is sent to: {asks}.")
         )
         return
+    rules = policy.current()
+    refused = rules.refuses(models, started.settings, own_key=False)
+    if refused is not None:
+        st.caption(_plain(refused))
+        return
     if st.button(
         "Run on from there",
         icon=":material/play_arrow:",
@@ -130,7 +132,7 @@ def _go_on(recording: Recording, found: WhatIf) -> None:
         help=f"Asks {_plain(asks)}." if real else None,
     ):
         try:
-            branch = begin_branch(recording, found)
+            branch = begin_branch(recording, found, rules)
         except (OSError, runner.CannotStart) as error:
             st.error(_plain(str(error)), icon=":material/error:")
             return
@@ -139,7 +141,7 @@ def _go_on(recording: Recording, found: WhatIf) -> None:
         _watch(branch)
 
 
-def begin_branch(recording: Recording, found: WhatIf) -> str:
+def begin_branch(recording: Recording, found: WhatIf, rules: Policy) -> str:
     """Write the imagined run down as a run of its own and go on with it in the server; returns its name.
 
     Raises
@@ -157,7 +159,7 @@ def begin_branch(recording: Recording, found: WhatIf) -> str:
         for event in [started, *found.events[1:]]:
             recorder.append(event)
     try:
-        runner.start(path)
+        runner.start(path, policy.visitor(), rules.limits)
     except runner.CannotStart:
         path.unlink()
         raise

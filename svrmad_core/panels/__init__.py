@@ -9,7 +9,7 @@ from .recorded_panel import RecordedPanel
 from .simulated_panel import PREFIX, PRESETS, SimulatedPanel
 
 
-def panel_for(models: list[str], settings: Settings) -> Panel:
+def panel_for(models: list[str], settings: Settings, api_key: str | None = None) -> Panel:
     """The panel that answers for these models: a simulated one, or one through LiteLLM.
 
     Parameters
@@ -18,6 +18,8 @@ def panel_for(models: list[str], settings: Settings) -> Panel:
         Names of simulated agents (``simulated/hard``) or LiteLLM ids, not both.
     settings
         Where the models are served, and the budget in dollars, which needs a price for each of them.
+    api_key
+        The key for all of the models; None: from the environment.
 
     Raises
     ------
@@ -31,7 +33,7 @@ def panel_for(models: list[str], settings: Settings) -> Panel:
         if len(simulated) < len(models):
             raise ValueError("simulated agents and real models cannot share a run")
         return SimulatedPanel(models)
-    panel = LiteLLMPanel(models, api_base=settings.api_base)
+    panel = LiteLLMPanel(models, api_base=settings.api_base, api_key=api_key)
     # only a budget needs prices, and asking for them imports LiteLLM
     if settings.max_cost is not None and (unknown := panel.unpriced()):
         raise ValueError(

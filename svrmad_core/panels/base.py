@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ..debate import Ask, Debate
@@ -31,12 +32,16 @@ class PanelError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """One call that a panel is to answer, with the debate as it stands when it is sent."""
+    """One call that a panel is to answer, with the debate as it stands when it is sent.
+
+    ``on_wait`` is told the kind of fault and the seconds a panel waits before it tries again.
+    """
 
     debate: Debate
     ask: Ask
     round: int
     task: Literal["reply", "summary"] = "reply"
+    on_wait: Callable[[str, float], None] | None = field(default=None, compare=False)
 
     @property
     def agent(self) -> Agent:

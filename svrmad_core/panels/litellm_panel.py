@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -90,6 +90,11 @@ def warm_up() -> ModuleType:
     return litellm
 
 
+def is_ready() -> bool:
+    """Whether LiteLLM is imported, so that a call or a price costs no seconds of waiting."""
+    return _ready is not None
+
+
 @dataclass(frozen=True)
 class _Target:
     """Where and how one model is called."""
@@ -142,6 +147,7 @@ class _Call:
     target: _Target
     parameters: dict[str, Any]
     timeout: float
+    on_wait: Callable[[str, float], None] | None = None
     sent: int = 0
     failed: int = 0
     timeouts: int = 0
@@ -227,7 +233,7 @@ class LiteLLMPanel:
             _users.setdefault(asyncio.get_running_loop(), set()).add(id(self))
         target = self._target(litellm, request.agent.model)
         settings = request.debate.settings
-        call = _Call(litellm, target, self._parameters(target, request), settings.timeout)
+        call = _Call(litellm, target, self._parameters(target, request), settings.timeout, request.on_wait)
         reply = await self._answer(call)
         latency = time.perf_counter() - call.first_sent
         problem = request.debate.problem
@@ -254,9 +260,22 @@ class LiteLLMPanel:
         PanelError
             If LiteLLM knows no provider for a model.
         """
+        return [model for model in dict.fromkeys(self.models) if self.price(model) is None]
+
+    def price(self, model: str) -> tuple[float, float] | None:
+        """What a token of a model costs, (prompt, completion) in US dollars, or None if no price is known.
+
+        Raises
+        ------
+        PanelError
+            If LiteLLM knows no provider for the model.
+        """
         litellm = warm_up()
-        targets = [self._target(litellm, model) for model in dict.fromkeys(self.models)]
-        return [t.model for t in targets if not (t.priced and _is_listed(litellm, t))]
+        target = self._target(litellm, model)
+        listed = _listed(litellm, target) if target.priced else {}
+        if not listed:
+            return None
+        return listed.get("input_cost_per_token") or 0.0, listed.get("output_cost_per_token") or 0.0
 
     async def aclose(self) -> None:
         """Close the connections of the running loop, once no other panel uses them."""
@@ -347,7 +366,10 @@ class LiteLLMPanel:
             call.timeouts += fault.kind == "timeout"
             if fault.kind not in _RETRIED or call.failed >= self._attempts or call.timeouts > 1:
                 raise PanelError(fault.kind, self._message(call, fault), call.sent)
-            await asyncio.sleep(self._pause(call.failed, fault.retry_after))
+            pause = self._pause(call.failed, fault.retry_after)
+            if call.on_wait is not None:
+                call.on_wait(fault.kind, pause)
+            await asyncio.sleep(pause)
 
     async def _attempt(self, call: _Call) -> tuple[_Reply | None, _Fault]:
         async with self._slot():
@@ -427,9 +449,9 @@ class LiteLLMPanel:
         if fault.kind == "connection" and self.shown_base is None:
             return "The connection to {server} failed: check the network and try again."
         if fault.cause == "refused":
-            return "Nothing listens at {server}: start the server or correct --api-base."
+            return "Nothing listens at {server}: start the server or correct the api base."
         if fault.cause == "no_host":
-            return "There is no host of the name in {server}: correct --api-base."
+            return "There is no host of the name in {server}: correct the api base."
         return "The connection to {server} broke before a reply came: check the server and try again."
 
     def _key_name(self, target: _Target) -> str:
@@ -451,7 +473,7 @@ _SENTENCES = {
     "fewer rounds or the memory setting last.",
     "credit": "The account for {model} has no credit left{code}: add credit or use another key.",
     "internal": "The call to {model} failed inside LiteLLM{why}: try another model.",
-    "not_found": "{Server} does not know {model}{why}: check the model's name and --api-base.",
+    "not_found": "{Server} does not know {model}{why}: check the model's name and the api base.",
     "rate_limit": "{Server} limits how often {model} may be called, and did so {tries} times: wait a while, "
     "or have fewer calls at a time.",
     "server": "{Server} failed {tries} times{why}: try again later.",
@@ -577,7 +599,7 @@ def _usage(usage: Any) -> tuple[int | None, int | None]:
 def _cost(call: _Call, response: Any) -> float | None:
     """US dollars by LiteLLM's price list, or None if the model is not in it."""
     litellm, target = call.litellm, call.target
-    if not _is_listed(litellm, target):
+    if not _listed(litellm, target):
         return None
     try:
         cost = litellm.completion_cost(
@@ -589,12 +611,13 @@ def _cost(call: _Call, response: Any) -> float | None:
     return float(cost) if cost >= 0 else None
 
 
-def _is_listed(litellm: ModuleType, target: _Target) -> bool:
-    """Whether LiteLLM's price list holds the model."""
+def _listed(litellm: ModuleType, target: _Target) -> dict[str, Any]:
+    """What LiteLLM's price list holds on the model; empty if it holds no price of a token."""
     name = target.called.removeprefix(f"{target.provider}/")
     listed = [litellm.model_cost.get(n) for n in (target.called, name, f"{target.provider}/{name}")]
     entry = next((e for e in listed if e), {})
-    return entry.get("input_cost_per_token") is not None or entry.get("output_cost_per_token") is not None
+    priced = entry.get("input_cost_per_token") is not None or entry.get("output_cost_per_token") is not None
+    return entry if priced else {}
 
 
 def _refused_parts(error: Exception) -> list[Any] | None:
