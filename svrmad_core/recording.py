@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from .answers import same_answer_fast
 from .debate import Debate, fold
-from .protocols import Answer, Challenge, Choose, Finish, Revise, Summarize, describe, protocol, vote
+from .protocols import Answer, Challenge, Choose, Finish, Revise, Summarize, describe, protocol, variant_of, vote
 from .records import EVENTS, SCHEMA, Kind, Problem, RunFinished, RunStarted, Verdict
 from .signals import prior_of
 
@@ -270,6 +270,8 @@ class RunInfo:
     """Where the models are served; None: at their providers."""
     steps: int | None = None
     """Whole events in the file; None where its last line does not tell at once."""
+    method: str = ""
+    """The protocol, or ``protocol:option`` where its settings make it another method: a key of ``VARIANTS``."""
 
     @property
     def interrupted(self) -> bool:
@@ -344,6 +346,7 @@ def read_info(path: Path) -> RunInfo | None:
         right=_is_right(started.problem, verdict),
         api_base=started.settings.api_base,
         steps=_steps(tail, whole),
+        method=variant_of(started.protocol, started.settings),
     )
 
 
