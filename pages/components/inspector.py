@@ -54,6 +54,17 @@ def _turns_of(recording: Recording, agent: str, k: int) -> None:
             )
 
 
+def beside(recording: Recording) -> None:
+    """The way to this run beside others from the same initial answers."""
+    if recording.path is not None:
+        st.page_link(
+            "pages/compare.py",
+            label="Compare with other methods from the same initial answers",
+            icon=":material/compare:",
+            query_params={"one": recording.run_id},
+        )
+
+
 def tables(recording: Recording, k: int) -> None:
     """What the pictures show, as tables."""
     if not (box := unfolds("The pictures as tables", "open_tables")):
