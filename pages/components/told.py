@@ -13,7 +13,7 @@ from svrmad_core import words
 from svrmad_core.debate import Ask, Debate
 from svrmad_core.graph import all_to_all_links
 from svrmad_core.prompts import messages_for, summary_messages
-from svrmad_core.protocols import PROTOCOLS
+from svrmad_core.protocols import variant_title
 from svrmad_core.recording import RunInfo
 from svrmad_core.records import Turn
 
@@ -22,11 +22,6 @@ from .speech import Piece, in_a_sentence, marked, pieces
 from .walk import State, Walk
 
 CSS = (Path(__file__).parent / "story.css").read_text(encoding="utf-8")
-
-
-def protocol_title(name: str) -> str:
-    """A protocol's name for people; an unknown one's as it is."""
-    return PROTOCOLS[name].title if name in PROTOCOLS else name
 
 
 def head(debate: Debate, ghost: RunInfo | None) -> str:
@@ -53,8 +48,9 @@ def head(debate: Debate, ghost: RunInfo | None) -> str:
         beside = f"all-to-all: {g.links} links · {g.calls} calls · {g.tokens:,} tokens"
     links = f"{totals.links} of {full} links" if debate.protocol != "all_to_all" else f"{totals.links} links"
     unknown = f" ({totals.calls_without_usage} calls unknown)" if totals.calls_without_usage else ""
+    method = variant_title(debate.protocol, debate.settings)
     return f"""<div class="svr-head"><div class="what">
-        <div class="small">{safe(protocol_title(debate.protocol))} · {n} agents · {safe(models)}{simulated}</div>
+        <div class="small">{safe(method)} · {n} agents · {safe(models)}{simulated}</div>
         <div class="q{" long" if len(question) > 220 else ""}">{safe(question)}{options}</div></div>
         <div class="sum"><b>{links}</b><br>{totals.calls} calls · {totals.tokens:,} tokens{unknown} · {cost}<br>
         <span class="small">{beside}</span></div></div>"""
