@@ -44,7 +44,7 @@ def pick(agents: int, rules: Policy) -> Chosen:
             help="Several are dealt to the agents in turn. Found here: keys in the environment, and servers on this "
             "computer (Ollama, LM Studio, vLLM, llama.cpp, the project's own local model).",
         )
-        with st.popover("Key, server", icon=":material/key:"):
+        with st.popover("Key, server", icon=":material/key:", key="live_key_server"):
             key = _key(rules)
             _server(key, rules)
     if st.toggle("A model for each agent", key="live_each", persist_state="session"):
@@ -107,7 +107,7 @@ def _server(key: str | None, rules: Policy) -> None:
         return
     base = st.text_input("An OpenAI-compatible server", placeholder="http://127.0.0.1:8080/v1", key="live_base")
     left, right = st.columns(2)
-    if left.button("Ask for its models", disabled=not base.strip(), width="stretch"):
+    if left.button("Ask for its models", width="stretch"):
         try:
             server = available.server_at(base, key)
         except (available.NoServer, ValueError) as error:
