@@ -125,6 +125,14 @@ def test_who_sits_at_this_computer(monkeypatch, headers, ip, local):
     assert policy.is_local() is local
 
 
+def test_a_visitor_is_the_same_after_a_reload_and_another_than_others():
+    one, again = "2|e8bcfa56|80c4d046318d01e8facf67d55890d043|1796277365", "2|00000000|{}|1796277365"
+    token = policy._token(one)
+    assert policy._token(again.format(token.hex())) == token
+    assert policy._token("2|e8bcfa56|81c4d046318d01e8facf67d55890d043|1796277365") != token
+    assert [policy._token(x) for x in (None, "", "2|zz|zz|1", "2||ab|1", "nonsense")] == [None] * 5
+
+
 def page(name, tmp_path, monkeypatch, **environment):
     monkeypatch.setenv("SVRMAD_RUNS_DIR", str(tmp_path))
     for key, value in environment.items():

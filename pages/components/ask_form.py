@@ -66,13 +66,15 @@ def _problem() -> tuple[Problem | None, str | None]:
         placeholder="Type a question with a closed answer: a number, one of some options, a few words",
         persist_state="session",
     )
+    # always there, filled or not: what moves up or down in the page is built anew, and an open box closes
+    examples, options = st.container(horizontal=True), st.container()
     if not text.strip():
-        with st.container(horizontal=True):
+        with examples:
             for name, (question, answer) in EXAMPLES.items():
                 st.button(name, key=f"live_example_{name}", type="tertiary", on_click=_take, args=(question, answer))
     guessed = guess_kind(text)
     names = _KINDS | {"guess": f"guess: {guessed}"} if text.strip() else _KINDS
-    left, right = st.columns(2, vertical_alignment="bottom")
+    left, right = options.columns(2, vertical_alignment="bottom")
     st.session_state.setdefault(_KIND, "guess")
     chosen = left.segmented_control(
         "Kind of answer", list(_KINDS), key=_KIND, format_func=names.get, required=True, persist_state="session"
@@ -90,9 +92,9 @@ def _problem() -> tuple[Problem | None, str | None]:
     if kind == "choice":
         text, choices = split_options(text)
         if choices:
-            st.caption(f"Options read from the question: {', '.join(chr(65 + i) for i in range(len(choices)))}.")
+            options.caption(f"Options read from the question: {', '.join(chr(65 + i) for i in range(len(choices)))}.")
         else:
-            lines = st.text_area("Options, one a line", key=_OPTIONS, height=110, persist_state="session")
+            lines = options.text_area("Options, one a line", key=_OPTIONS, height=110, persist_state="session")
             choices = [line.strip() for line in lines.splitlines() if line.strip()]
     if not text.strip():
         return None, "Type a question."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import streamlit as st
@@ -67,7 +68,13 @@ def prices(models: list[str], api_base: str | None) -> Prices | None:
 @st.cache_resource(show_spinner=False)
 def warm() -> threading.Thread:
     """Import LiteLLM in the background, once."""
-    thread = threading.Thread(target=warm_up, name="warm-up", daemon=True)
+
+    def work() -> None:
+        warm_up()
+        # its half a million objects stay anyway: no collection need look at them again
+        gc.freeze()
+
+    thread = threading.Thread(target=work, name="warm-up", daemon=True)
     thread.start()
     return thread
 

@@ -14,7 +14,7 @@ from . import faults, inspector, policy, runner, stage
 from .look import safe, short
 from .timeline import jump
 
-EVERY = 0.25
+EVERY = 0.2
 """Seconds between two looks at a run that is under way."""
 _DRAWN, _WHOLE = "live_drawn", "live_whole"
 _CSS = """<style>

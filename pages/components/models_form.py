@@ -10,6 +10,7 @@ from svrmad_core import available
 from svrmad_core.records import Settings
 from svrmad_core.secrets import public_base
 
+from . import local_model
 from .policy import Policy
 
 _AT = " @ "
@@ -44,9 +45,11 @@ def pick(agents: int, rules: Policy) -> Chosen:
             help="Several are dealt to the agents in turn. Found here: keys in the environment, and servers on this "
             "computer (Ollama, LM Studio, vLLM, llama.cpp, the project's own local model).",
         )
-        with st.popover("Key, server", icon=":material/key:"):
+        with st.popover("Key, server", icon=":material/key:", key="live_key_server"):
             key = _key(rules)
             _server(key, rules)
+            if rules.local and rules.addresses is None:
+                local_model.controls(_found)
     if st.toggle("A model for each agent", key="live_each", persist_state="session"):
         labels = _each(labels, agents)
     return _read(labels, key)
@@ -107,18 +110,24 @@ def _server(key: str | None, rules: Policy) -> None:
         return
     base = st.text_input("An OpenAI-compatible server", placeholder="http://127.0.0.1:8080/v1", key="live_base")
     left, right = st.columns(2)
-    if left.button("Ask for its models", disabled=not base.strip(), width="stretch"):
+    if left.button("Ask for its models", width="stretch"):
         try:
             server = available.server_at(base, key)
         except (available.NoServer, ValueError) as error:
             st.error(str(error), icon=":material/error:")
         else:
-            st.session_state[_SERVERS] = [*st.session_state.get(_SERVERS, ()), server]
-            st.session_state["live_add"] = f"{server.models[0]}{_AT}{server.base}"
-            st.rerun()
+            _found(server)
     if right.button("Look again", width="stretch", help="Look once more for servers on this computer"):
         local_servers.clear()
         st.rerun()
+
+
+def _found(server: available.Server) -> None:
+    """Offer a server's models and choose the first."""
+    st.session_state[_SERVERS] = [*st.session_state.get(_SERVERS, ()), server]
+    st.session_state["live_add"] = f"{server.models[0]}{_AT}{server.base}"
+    local_servers.clear()
+    st.rerun()
 
 
 def take_found() -> None:

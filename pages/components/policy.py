@@ -184,10 +184,20 @@ def visitor() -> str:
 
     It comes from the cookie that Streamlit gives each browser against forged requests; without one it is the session's.
     """
-    cookie = st.context.cookies.get("_streamlit_xsrf")
-    if isinstance(cookie, str):
-        return hashlib.sha256(cookie.encode()).hexdigest()[:20]
+    token = _token(st.context.cookies.get("_streamlit_xsrf"))
+    if token is not None:
+        return hashlib.sha256(token).hexdigest()[:20]
     return st.session_state.setdefault("visitor", secrets.token_hex(10))
+
+
+def _token(cookie: object) -> bytes | None:
+    """What stays the same in the cookie ``2|mask|masked token|time``, whose mask changes at every answer."""
+    parts = cookie.split("|") if isinstance(cookie, str) else []
+    try:
+        mask, masked = bytes.fromhex(parts[1]), bytes.fromhex(parts[2])
+    except (IndexError, ValueError):
+        return None
+    return bytes(m ^ mask[i % len(mask)] for i, m in enumerate(masked)) if mask and masked else None
 
 
 def _text(name: str) -> str:

@@ -49,6 +49,8 @@ def serve() -> Iterator[Callable[..., str]]:
                 time.sleep(0.2)
         raise RuntimeError("Streamlit did not start")
 
+    # for a test that kills a server
+    start.started = started  # type: ignore[attr-defined]
     yield start
     for process in started:
         process.terminate()
@@ -74,7 +76,7 @@ def page(chromium):
     """A fresh window; the test fails if the page logs an error of its own."""
     context = chromium.new_context(viewport={"width": 1280, "height": 1000})
     window = context.new_page()
-    window.set_default_timeout(60_000)
+    window.set_default_timeout(12_000)
     errors: list[str] = []
     window.on("pageerror", lambda error: errors.append(str(error)))
     yield window
