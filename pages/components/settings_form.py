@@ -46,6 +46,9 @@ _OPTIONAL: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+_A_ROW = 3
+
+
 def _key(name: str) -> str:
     return f"live_{name}"
 
@@ -114,9 +117,11 @@ def chosen() -> tuple[str, dict[str, Any]]:
 def _row(fields: dict[str, tuple[str, Any]], draw: Any) -> dict[str, Any]:
     """Fields side by side; returns their values by name."""
     found = {}
-    for column, (name, (label, more)) in zip(st.columns(len(fields)), fields.items(), strict=True):
-        with column:
-            found[name] = draw(label, more, _key(name))
+    named = list(fields.items())
+    for row in range(0, len(named), _A_ROW):
+        for column, (name, (label, more)) in zip(st.columns(_A_ROW), named[row : row + _A_ROW], strict=False):
+            with column:
+                found[name] = draw(label, more, _key(name))
     return found
 
 
