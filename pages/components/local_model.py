@@ -151,7 +151,7 @@ def _under_way(model: LocalModel, on_ready: Any) -> None:
         st.session_state["local_known"] = model.since
         on_ready(server)
     else:
-        st.caption(f"{server.models[0]} is ready at {server.base}")
+        st.caption(f"{plain(server.models[0])} is ready at port {port()}.")
     st.button("Stop the local model", icon=":material/stop:", on_click=model.stop, width="stretch")
 
 
