@@ -7,6 +7,7 @@ st.navigation(
     [
         st.Page("pages/replay.py", title="Replay", icon=":material/play_circle:", default=True),
         st.Page("pages/live.py", title="Live", icon=":material/sensors:"),
+        st.Page("pages/compare.py", title="Compare", icon=":material/compare:"),
         st.Page("pages/runs.py", title="Runs", icon=":material/folder_open:"),
     ],
     position="top",

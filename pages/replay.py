@@ -38,6 +38,7 @@ if chosen := chosen_run():
     for notice in found.notices:
         st.warning(notice, icon=":material/info:")
     follows_the_cursor(run, found)
+    inspector.beside(found)
     inspector.search(run, found)
     what_if.panel(run, found)
     inspector.take_along(found)

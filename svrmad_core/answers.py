@@ -163,7 +163,8 @@ def _line_after(text: str, at: int, kind: str) -> str | None:
 
 
 _LABEL_AGAIN = re.compile(
-    r"^[\s*_]{0,4}(?:the )?(?:(?:final|correct) )?answer (?:is)?[ \t:]{0,3}|^\s?(?:therefore|thus|then|indeed)\b,? ",
+    r"^[\s*_]{0,4}(?:the )?(?:(?:final|correct) )?answer (?:is)?[ \t:]{0,3}"
+    r"|^\s?(?:therefore|thus|then|indeed|correctly|still)\b,? ",
     re.I,
 )
 # "the answer is correct because ..." speaks about an answer and gives none
@@ -171,7 +172,12 @@ _ABOUT_IT = re.compile(
     r"[\s*_]*(?:not|correct|incorrect|wrong|right|consistent|clear|obvious|unclear|valid|confirmed|found|obtained)\b\W*\w",
     re.I,
 )
-_REASON = re.compile(r",? (?:because|since) |\. (?=[A-Z][a-z']* )|\. (?=I )")
+# what a sentence goes on to say after its answer: "3876, and the other solver is right too", "4, not 12"
+_REASON = re.compile(
+    r",? (?:because|since) "
+    r"|,? (?:and|but|so|which|while|as) (?:the|my|its?|this|that|we|I|our|your|they|solvers?|both)\b"
+    r"|, not (?=\S)|\. (?=[A-Z][a-z']* )|\. (?=I )"
+)
 
 
 _EDGES = "*_`~✅🎯 \t"

@@ -1,4 +1,4 @@
-"""The command line: ``python -m svrmad_core run | replay | resume | show | verify | export``."""
+"""The command line: ``python -m svrmad_core run | replay | compare | resume | show | verify | export``."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 
 from . import engine, export, words
 from .answers import warm_up
+from .comparison import NotPaired, Row, compare, family_of
 from .debate import Debate, fold
 from .panels import Panel, PanelError, panel_for
-from .protocols import PROTOCOLS
+from .protocols import VARIANTS, variant_of, variant_title
 from .recording import Recorder, Recording, RecordingError, load, new_run_id, runs_folder, verify
 from .records import Problem, Settings
 from .secrets import public_base
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
 OK, FAILED, WRONG_USE = 0, 1, 2
+ALL = "all"
+"""As a protocol of ``replay``: every one but the recording's own."""
 
 _SETTINGS = {
     "agents",
@@ -35,6 +38,13 @@ _SETTINGS = {
     "score",
     "round_mode",
     "memory",
+    "neighbours",
+    "group_size",
+    "summaries",
+    "exit_variant",
+    "exit_signal",
+    "exit_threshold",
+    "exit_confidence",
     "accept_after",
     "max_rounds",
     "max_links",
@@ -96,9 +106,18 @@ def _parser() -> argparse.ArgumentParser:
     _problem_options(run)
     _run_options(run, default_protocol="svr_mad")
 
-    replay = _command(commands, "replay", _replay, "run another protocol from a recording's initial answers")
+    replay = _command(commands, "replay", _replay, "run other protocols from a recording's initial answers")
     replay.add_argument("recording", metavar="RECORDING", help="a file, or the name of a run")
-    _run_options(replay, default_protocol="all_to_all")
+    _run_options(replay, default_protocol="all_to_all", several=True)
+
+    beside = _command(commands, "compare", _compare, "compare runs from the same initial answers, one row a protocol")
+    beside.add_argument(
+        "recordings",
+        metavar="RECORDING",
+        nargs="+",
+        help="files, or names of runs; of a single one, all runs from its initial answers are compared",
+    )
+    beside.add_argument("--json", action="store_true", help="print one JSON object")
 
     resume = _command(commands, "resume", _resume, "go on with an interrupted run")
     resume.add_argument("recording", metavar="RECORDING", help="a file, or the name of a run")
@@ -157,13 +176,16 @@ def _panel_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="of one attempt of a call (default: 120)")
 
 
-def _run_options(parser: argparse.ArgumentParser, default_protocol: str) -> None:
+def _run_options(parser: argparse.ArgumentParser, default_protocol: str, several: bool = False) -> None:
     _panel_options(parser)
+    more = "; give it several times to run several at once, or 'all'" if several else ""
     parser.add_argument(
         "--protocol",
-        choices=tuple(PROTOCOLS),
-        default=default_protocol,
-        help=f"(default: {default_protocol})",
+        action="append" if several else "store",
+        choices=(*VARIANTS, ALL) if several else tuple(VARIANTS),
+        default=None if several else default_protocol,
+        metavar="NAME",
+        help=f"{', '.join(VARIANTS)} (default: {default_protocol}{more})",
     )
     parser.add_argument("--agents", type=int, metavar="N", help="(default: 6)")
     parser.add_argument("--challengers", type=int, metavar="S", help="at most so many a round (default: 3)")
@@ -175,6 +197,13 @@ def _run_options(parser: argparse.ArgumentParser, default_protocol: str) -> None
     parser.add_argument("--round-mode", choices=("sequential", "parallel"))
     parser.add_argument("--memory", choices=("full", "last"))
     parser.add_argument("--accept-after", choices=("round", "debate"))
+    parser.add_argument("--neighbours", type=int, metavar="K", help="sparse: hear so many on the ring (default: 2)")
+    parser.add_argument("--group-size", type=int, metavar="N", help="group_debate (default: 3)")
+    parser.add_argument("--summaries", action="store_const", const=True, help="group_debate: groups hear summaries")
+    parser.add_argument("--exit-variant", choices=("per_agent", "gate_first"), help="sid_et")
+    parser.add_argument("--exit-signal", choices=("max", "mean", "q90", "q95", "q99"), help="sid_et: of the token NLLs")
+    parser.add_argument("--exit-threshold", type=float, metavar="NATS", help="sid_et: leave at or below")
+    parser.add_argument("--exit-confidence", type=float, metavar="P", help="sid_et: without log-probabilities")
     parser.add_argument("--max-rounds", type=int, metavar="N")
     parser.add_argument("--max-links", type=int, metavar="N")
     parser.add_argument("--max-tokens-total", type=int, metavar="N")
@@ -189,12 +218,12 @@ def _run(args: argparse.Namespace) -> int:
         raise WrongUse("say who answers: --model ID (a LiteLLM id, or simulated/hard to try without a model)")
     kind = args.kind or ("choice" if args.choices else "math")
     problem = Problem(question=args.question, kind=kind, choices=args.choices or [], reference=args.reference or None)
-    settings = _settings(args, Settings())
+    protocol, settings = _variant(args, args.protocol, Settings())
     panel = _panel(args.model, settings)
-    run_id = new_run_id(args.protocol)
+    run_id = new_run_id(protocol)
     with Recorder(runs_folder(args.out) / f"{run_id}.jsonl") as recorder:
-        events = engine.run(problem, args.protocol, panel, settings, recorder=recorder, run_id=run_id)
-        return _drive(events, [], panel, recorder.path, args)
+        events = engine.run(problem, protocol, panel, settings, recorder=recorder, run_id=run_id)
+        return _drive([_Run(events, panel, recorder.path)], args)
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -204,14 +233,29 @@ def _replay(args: argparse.Namespace) -> int:
     base = first.settings.model_copy(update=dict.fromkeys(_BUDGETS))
     if args.agents is not None and args.agents != base.agents:
         raise WrongUse(f"the recording has {base.agents} agents, and a paired run takes over their answers")
-    settings = _settings(args, base)
-    panel = _panel(args.model or [a.model for a in first.agents], settings)
-    run_id = new_run_id(args.protocol)
-    with Recorder(runs_folder(args.out) / f"{run_id}.jsonl") as recorder:
-        events = engine.run(
-            first.problem, args.protocol, panel, settings, recorder=recorder, run_id=run_id, parent=parent
-        )
-        return _drive(events, [], panel, recorder.path, args)
+    names = list(dict.fromkeys(args.protocol or ["all_to_all"]))
+    if ALL in names:
+        own = variant_of(first.protocol, first.settings)
+        names = [name for name in VARIANTS if name != own]
+    with ExitStack() as files:
+        runs = []
+        for name in names:
+            protocol, settings = _variant(args, name, base)
+            panel = _panel(args.model or [a.model for a in first.agents], settings)
+            run_id = new_run_id(protocol)
+            recorder = files.enter_context(Recorder(runs_folder(args.out) / f"{run_id}.jsonl"))
+            events = engine.run(
+                first.problem, protocol, panel, settings, recorder=recorder, run_id=run_id, parent=parent
+            )
+            title = variant_title(protocol, settings) if len(names) > 1 else ""
+            runs.append(_Run(events, panel, recorder.path, title=title))
+        return _drive(runs, args)
+
+
+def _variant(args: argparse.Namespace, name: str, base: Settings) -> tuple[str, Settings]:
+    """The protocol of a variant, and the settings: the base's, the variant's, then those given one by one."""
+    variant = VARIANTS[name]
+    return variant.protocol, _settings(args, base.model_copy(update=dict(variant.settings)))
 
 
 def _resume(args: argparse.Namespace) -> int:
@@ -227,7 +271,7 @@ def _resume(args: argparse.Namespace) -> int:
     panel = _panel(models, settings)
     with Recorder(path, keep=recording.good_bytes) as recorder:
         events = engine.resume(recording, panel, recorder=recorder)
-        return _drive(events, recording.events, panel, path, args)
+        return _drive([_Run(events, panel, path, recording.events)], args)
 
 
 def _settings(args: argparse.Namespace, base: Settings) -> Settings:
@@ -250,25 +294,48 @@ def _panel(models: list[str], settings: Settings) -> Panel:
     return panel
 
 
-def _drive(events: AsyncIterator[Any], known: list[Any], panel: Panel, path: Path, args: argparse.Namespace) -> int:
-    """Run to the end with progress on stderr, then print what came of it."""
-    seen = list(known)
-    debate = fold(seen) if seen else None
+class _Run(NamedTuple):
+    """A run to be driven to its end."""
+
+    events: AsyncIterator[Any]
+    panel: Panel
+    path: Path
+    known: Sequence[Any] = ()
+    """What is recorded already."""
+    title: str = ""
+    """Stands before its lines, where several run at once."""
+
+
+def _drive(runs: list[_Run], args: argparse.Namespace) -> int:
+    """Run all to the end, at the same time, with progress on stderr; then print what came of them."""
+
+    async def together() -> list[Debate]:
+        return list(await asyncio.gather(*(_follow(run) for run in runs)))
+
     try:
-        debate = asyncio.run(_follow(events, debate, panel))
+        debates = asyncio.run(together())
     except KeyboardInterrupt:
-        print(f"Interrupted. Go on with: python -m svrmad_core resume {path}", file=sys.stderr)
+        for run in runs:
+            print(f"Interrupted. Go on with: python -m svrmad_core resume {run.path}", file=sys.stderr)
         return FAILED
-    summary = _summary(debate, path)
+    summaries = [_summary(debate, run.path) for debate, run in zip(debates, runs, strict=True)]
     if args.json:
-        print(json.dumps(summary, ensure_ascii=False))
+        several = [
+            {"method": variant_of(debate.protocol, debate.settings), **summary}
+            for debate, summary in zip(debates, summaries, strict=True)
+        ]
+        print(json.dumps(summaries[0] if len(runs) == 1 else {"runs": several}, ensure_ascii=False))
     else:
-        _print_summary(debate, summary)
-    return OK if summary["answer"] is not None else FAILED
+        for debate, run, summary in zip(debates, runs, summaries, strict=True):
+            print(f"\n{run.title}" if run.title else "", end="\n" if run.title else "")
+            _print_summary(debate, summary)
+    return OK if all(summary["answer"] is not None for summary in summaries) else FAILED
 
 
-async def _follow(events: AsyncIterator[Any], debate: Debate | None, panel: Panel) -> Debate:
-    async with aclosing(events) as stream:  # type: ignore[type-var]
+async def _follow(run: _Run) -> Debate:
+    debate = fold(run.known) if run.known else None
+    before = f"{run.title}: " if run.title else ""
+    async with aclosing(run.events) as stream:  # type: ignore[type-var]
         async for event in stream:
             before_words = debate
             if debate is None:
@@ -280,10 +347,11 @@ async def _follow(events: AsyncIterator[Any], debate: Debate | None, panel: Pane
             else:
                 debate.apply(event)
                 told = words.tell(None, event, debate)
-            print(f"{told.title}  [{told.formula}]" if told.formula else told.title, file=sys.stderr, flush=True)
+            line = f"{told.title}  [{told.formula}]" if told.formula else told.title
+            print(before + line, file=sys.stderr, flush=True)
             if event.event == "turn_failed":
                 print(f"  {event.message}", file=sys.stderr, flush=True)
-    close = getattr(panel, "aclose", None)
+    close = getattr(run.panel, "aclose", None)
     if close is not None:
         await close()
     assert debate is not None
@@ -342,6 +410,63 @@ def find(name: str) -> Path:
     raise WrongUse(f"there is no recording {name!r}, neither a file nor a run in {runs_folder()} or sample_runs")
 
 
+def _compare(args: argparse.Namespace) -> int:
+    paths = [find(name) for name in args.recordings]
+    runs: list[list[Any]] = [load(path).events for path in paths]
+    if len(runs) == 1:
+        runs = family_of(runs[0], (paths[0].resolve().parent, runs_folder(), SAMPLES))
+    try:
+        rows = compare(runs)
+    except NotPaired as error:
+        raise WrongUse(str(error)) from None
+    problem = runs[0][0].problem
+    if args.json:
+        found = {"question": problem.question, "reference": problem.reference, "rows": [r.as_dict() for r in rows]}
+        print(json.dumps(found, ensure_ascii=False))
+        return OK
+    print(problem.question + (f"  (reference: {problem.reference})" if problem.reference else ""))
+    for line in _columns([_titles(), *(_cells(r) for r in rows)]):
+        print(line)
+    if any(r.simulated for r in rows):
+        print("Simulated: no model was asked.")
+    return OK
+
+
+def _titles() -> tuple[str, ...]:
+    head = ("protocol", "answer", "right", "by", "links", "calls", "prompt", "completion", "of all-to-all", "cost")
+    return (*head, "rounds", "seconds", "critical path")
+
+
+def _cells(r: Row) -> tuple[str, ...]:
+    answer = "-" if r.answer is None else " ".join(r.answer.split())
+    return (
+        r.title,
+        answer if len(answer) <= 24 else f"{answer[:23]}…",
+        {True: "yes", False: "no", None: "-"}[r.right],
+        words.REASON_WORDS.get(r.reason or "", r.reason or "interrupted"),
+        str(r.links),
+        str(r.calls),
+        f"{r.prompt_tokens:,}",
+        f"{r.completion_tokens:,}",
+        "-" if r.tokens_ratio is None else f"{r.tokens_ratio:.0%}",
+        "unknown" if r.cost is None else f"{r.cost:.4f}",
+        str(r.rounds),
+        f"{r.seconds:.1f}",
+        f"{r.critical_path:.1f}",
+    )
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as aligned lines: the first four columns are text, the others numbers."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            c.ljust(w) if i < 4 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
 def _show(args: argparse.Namespace) -> int:
     recording = load(find(args.recording))
     count = len(recording.events)
@@ -357,7 +482,7 @@ def _show(args: argparse.Namespace) -> int:
     told = words.tell(recording.fold(k - 1) if k > 1 else None, event, debate)
     print(debate.problem.question)
     print(
-        f"{PROTOCOLS[debate.protocol].title if debate.protocol in PROTOCOLS else debate.protocol}"
+        f"{variant_title(debate.protocol, debate.settings)}"
         f"{', simulated' if debate.started.simulated else ''}, step {k} of {count}: {told.title}"
     )
     if told.formula:

@@ -24,6 +24,7 @@ from .records import (
     RunFinished,
     RunStarted,
     Settings,
+    Summarized,
     Totals,
     Turn,
     TurnFailed,
@@ -43,6 +44,8 @@ class Said(NamedTuple):
     answer: str | None
     belief: int | None
     round: int
+    group: tuple[str, ...] = ()
+    """Not empty: this is not the agent's own reply but its summary of what these said."""
 
 
 class Exchange(NamedTuple):
@@ -57,6 +60,8 @@ class Ask(NamedTuple):
 
     agent: str
     heard: tuple[str, ...] = ()
+    summaries: tuple[str, ...] = ()
+    """Agents whose summaries of their groups are heard too."""
 
 
 class Link(NamedTuple):
@@ -153,6 +158,8 @@ class Debate:
         self.round: Round | None = None
         """The round that SVR-MAD is in; it stays until the next one is chosen."""
         self.links: list[Link] = []
+        self.summaries: dict[tuple[int, str], Said | None] = {}
+        """(round, who wrote it) -> a summary heard in that round; None: writing it failed."""
         self.verdict: Verdict | None = None
         self.finished: RunFinished | None = None
         self.k = 1
@@ -165,7 +172,7 @@ class Debate:
         self._budget_tokens = 0
         self._longest_completion = 0
         self._tried: set[tuple[str, str, int | None, int | None]] = set()
-        self._step_latency: dict[int, float] = {}
+        self._step_latency: dict[int | str, float] = {}
         self._idle = 0.0
         self._last_at = started.at
 
@@ -245,22 +252,30 @@ class Debate:
 
     def in_round(self, number: int) -> list[str]:
         """Agents that could be asked when that round began: initial turn came, no failure before it."""
-        return [s.name for s in self.agents.values() if s.turns and (s.failure is None or s.failure.round >= number)]
+
+        def failed_before(failure: TurnFailed) -> bool:
+            return failure.round < number or (failure.summary and failure.round == number)
+
+        return [s.name for s in self.agents.values() if s.turns and not (s.failure and failed_before(s.failure))]
 
     def heard_by(self, ask: Ask, round_number: int) -> tuple[Said, ...]:
         """What the asked agent will hear, as it was when the round began."""
-        said = (self.last_said(name, round_number) for name in ask.heard)
+        said = [self.last_said(name, round_number) for name in ask.heard]
+        said += [self.summaries.get((round_number, name)) for name in ask.summaries]
         return tuple(s for s in said if s is not None)
 
-    def lacking(self, asks: Sequence[Ask]) -> str | None:
+    def lacking(self, asks: Sequence[Ask], links: bool = True) -> str | None:
         """The budget that these calls would overrun: ``links``, ``tokens``, ``money``, or None.
+
+        Calls that write summaries make no links: ``links=False``.
 
         Links are exact. Tokens and money are forecast: each call's prompt from what its context holds,
         its completion as long as the longest so far; so a cap is overrun by at most what the calls of one
         step write beyond that.
         """
         s = self.settings
-        if s.max_links is not None and len(self.links) + sum(len(a.heard) for a in asks) > s.max_links:
+        more = sum(len(a.heard) + len(a.summaries) for a in asks) if links else 0
+        if s.max_links is not None and len(self.links) + more > s.max_links:
             return "links"
         if s.max_tokens_total is None and s.max_cost is None:
             return None
@@ -326,7 +341,7 @@ class Debate:
         elif not 0 <= belief < len(self.beliefs):
             raise ValueError(f"belief {belief} is out of order")
 
-    def _account(self, turn: Turn, step: int) -> None:
+    def _account(self, turn: Turn, step: int | str) -> None:
         self.calls += 1
         self.prompt_tokens += turn.prompt_tokens or 0
         self.completion_tokens += turn.completion_tokens or 0
@@ -340,7 +355,7 @@ class Debate:
             self.known_cost += turn.cost
         self._wait(turn.latency, step)
 
-    def _wait(self, latency: float, step: int) -> None:
+    def _wait(self, latency: float, step: int | str) -> None:
         """Calls of one step run at the same time: the step takes as long as its slowest call."""
         before = self._step_latency.get(step, 0.0)
         if latency > before:
@@ -350,6 +365,7 @@ class Debate:
     def _forecast(self, ask: Ask) -> int:
         state = self.agents[ask.agent]
         heard = sum(_completion_tokens(self.agents[h].turns[-1][1]) for h in ask.heard if self.agents[h].turns)
+        heard += len(ask.summaries) * self._longest_completion
         if not state.turns:
             return self._longest_completion
         own = state.turns[-1 if self.settings.memory == "full" else 0][1]
@@ -475,7 +491,7 @@ class Debate:
         self.rounds = event.round
         self._learn(event.turn, event.after)
         self._account(event.turn, event.round)
-        heard = self.heard_by(Ask(event.agent, tuple(event.heard)), event.round)
+        heard = self.heard_by(Ask(event.agent, tuple(event.heard), tuple(event.summaries)), event.round)
         state.turns.append((event.round, event.turn))
         retained = None if event.after is None else event.after == event.before
         for said in heard:
@@ -493,10 +509,26 @@ class Debate:
             )
         self._adopt(state, event.round, event.turn, event.after, heard)
 
+    def _on_summarized(self, event: Summarized) -> None:
+        state = self._state(event.agent)
+        for name in event.heard:
+            self._state(name)
+        if event.round != self.rounds + 1:
+            raise ValueError(f"a summary for round {event.round} follows round {self.rounds}")
+        if event.turn.answer is not None:
+            raise ValueError("a summary is nobody's answer")
+        self._account(event.turn, f"summaries of round {event.round}")
+        text = event.turn.reply.strip()
+        said = Said(state.name, event.turn.reply, None, None, event.round, tuple(event.heard)) if text else None
+        self.summaries[event.round, state.name] = said
+
     def _on_turn_failed(self, event: TurnFailed) -> None:
         state = self._state(event.agent)
         state.failure = event
         self.failed += 1
+        if event.summary:
+            self.summaries[event.round, state.name] = None
+            return
         if event.round == 0:
             return
         if self.round is not None and self.round.number == event.round:
@@ -524,6 +556,7 @@ _HANDLERS = {
     "receiver_chosen": Debate._on_receiver_chosen,
     "debated": Debate._on_debated,
     "revised": Debate._on_revised,
+    "summarized": Debate._on_summarized,
     "turn_failed": Debate._on_turn_failed,
     "paused": Debate._on_paused,
     "resumed": Debate._on_resumed,

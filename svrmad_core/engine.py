@@ -12,7 +12,7 @@ from .answers import same_answer, same_answer_fast
 from .debate import Ask, Debate, fold
 from .panels.base import Panel, PanelError, Request
 from .prompts import PROMPT_VERSION
-from .protocols import Answer, Challenge, Choose, Finish, Revise, vote
+from .protocols import Answer, Challenge, Choose, Finish, Revise, Summarize, vote
 from .protocols import protocol as find_protocol
 from .recording import Recorder, Recording, new_run_id
 from .records import (
@@ -26,6 +26,7 @@ from .records import (
     RunFinished,
     RunStarted,
     Settings,
+    Summarized,
     Turn,
     TurnFailed,
 )
@@ -125,7 +126,7 @@ def run(
     problem
         The question, or its text alone.
     protocol
-        A name of the registry: svr_mad, all_to_all, self_consistency.
+        A name of the registry, ``PROTOCOLS``.
     panel
         Who answers for the agents.
     settings
@@ -137,7 +138,7 @@ def run(
     run_id
         The run's name; made from time and protocol if None.
     parent
-        A recorded run whose initial answers are taken over, so that a comparison is paired.
+        A recorded run whose initial answers are taken over as they are asked for, so that a comparison is paired.
     note
         A sentence kept in the record.
 
@@ -214,16 +215,17 @@ class _Engine:
     def __init__(self, debate: Debate, panel: Panel, recorder: Recorder | None, control: Control) -> None:
         self.debate, self.panel, self.recorder, self.control = debate, panel, recorder, control
         self.next_step = find_protocol(debate.protocol).next_step
+        self.given: list[Any] = []
+        self._renumbered: dict[int, int] = {}
 
     async def events(self, first: list[Any], given: list[Any]) -> AsyncIterator[Any]:
-        """Yield the first events, those taken over from the parent, then the protocol's, to the end."""
+        """Yield the first events, then the protocol's, to the end; initial answers that are given are not asked for."""
         waker = self.control._waker()
+        self.given = given
         try:
             for event in first:
                 self._write(event)
                 yield event
-            for event in given:
-                yield self._take(self._taken_over(event))
             while self.debate.finished is None:
                 async for event in self._hold(waker):
                     yield event
@@ -253,6 +255,10 @@ class _Engine:
     async def _carry_out(self, step: Any, waker: asyncio.Event) -> AsyncIterator[Any]:
         """Do one step and yield its events."""
         match step:
+            case Answer() if taken := [e for e in self.given if e.agent in step.agents]:
+                self.given = [e for e in self.given if e.agent not in step.agents]
+                for event in taken:
+                    yield self._take(self._taken_over(event))
             case Choose():
                 yield self._take(
                     ReceiverChosen(
@@ -279,6 +285,8 @@ class _Engine:
                 return [Request(self.debate, Ask(step.receiver, (c,)), step.round) for c in step.challengers]
             case Revise():
                 return [Request(self.debate, ask, step.round) for ask in step.asks]
+            case Summarize():
+                return [Request(self.debate, ask, step.round, "summary") for ask in step.asks]
         raise TypeError(f"the protocol returned {step!r}")
 
     async def _ask_all(self, requests: list[Request], waker: asyncio.Event) -> AsyncIterator[Any]:
@@ -336,9 +344,14 @@ class _Engine:
                 attempts=outcome.attempts,
                 round=request.round,
                 heard=list(ask.heard),
+                summary=request.task == "summary",
             )
+        if request.task == "summary":
+            # what a summary tells of answers is nobody's own
+            turn = outcome.model_copy(update={"answer": None, "confidence": None})
+            return Summarized(seq=seq, round=request.round, agent=ask.agent, heard=list(ask.heard), turn=turn)
         belief = await self._belief(outcome.answer)
-        if not ask.heard:
+        if request.round == 0:
             prior, signal = prior_of(outcome, self.debate.settings.prior)
             return Answered(seq=seq, agent=ask.agent, turn=outcome, belief=belief, prior=prior, prior_signal=signal)
         before = self.debate.agents[ask.agent].belief
@@ -363,6 +376,7 @@ class _Engine:
             turn=outcome,
             before=before,
             after=belief,
+            summaries=list(ask.summaries),
         )
 
     async def _belief(self, answer: str | None) -> int | None:
@@ -387,7 +401,10 @@ class _Engine:
         update: dict[str, Any] = {"seq": self.debate.k, "at": self.debate.started.at}
         if event.event == "answered":
             prior, signal = prior_of(event.turn, self.debate.settings.prior)
-            update |= {"prior": prior, "prior_signal": signal}
+            # beliefs are numbered in order of appearance, and not all need be taken over
+            if (known := event.belief) is not None:
+                known = self._renumbered.setdefault(event.belief, len(self.debate.beliefs))
+            update |= {"prior": prior, "prior_signal": signal, "belief": known}
         return event.model_copy(update=update)
 
     def _finish(self, verdict: Any) -> Any:

@@ -21,6 +21,7 @@ _SYSTEM = (
     "You solve problems carefully and write briefly: short steps, each one checked, nothing said twice. "
     "The last two lines of every reply are your answer in a box, and how sure of it you are from 0 to 100. {how}"
 )
+_SUMMARY = "You sum up discussions between solvers of a problem, faithfully and briefly."
 _HOW = {
     "math": "Give an exact value, not a rounded one.",
     "choice": "The answer is the letter of one option.",
@@ -49,6 +50,7 @@ def messages(
     conversation: Sequence[Exchange],
     heard: Sequence[Said],
     memory: str = "full",
+    conform: bool = True,
 ) -> list[Message]:
     """The chat messages of one call.
 
@@ -65,6 +67,8 @@ def messages(
     memory
         ``full``: the conversation goes on, all of it is sent. ``last``: the question, the agent's own last
         reply, and what it hears now.
+    conform
+        False: the prompt of ``free_mad``, which asks an agent to stand against a majority.
 
     Returns
     -------
@@ -80,18 +84,18 @@ def messages(
     ]
     question = _question(problem)
     if not conversation:
-        parts = [question] if not heard else [question, _challenge(heard, own=False)]
+        parts = [question] if not heard else [question, _challenge(heard, own=False, conform=conform)]
         return [*result, {"role": "user", "content": "\n\n".join(parts)}]
     if memory == "last":
         conversation = [Exchange((), conversation[-1].reply)]
     for number, exchange in enumerate(conversation):
-        prompt = _challenge(exchange.heard, own=number > 0) if exchange.heard else question
+        prompt = _challenge(exchange.heard, own=number > 0, conform=conform) if exchange.heard else question
         if number == 0 and exchange.heard:
             prompt = f"{question}\n\n{prompt}"
         result.append({"role": "user", "content": prompt})
         result.append({"role": "assistant", "content": exchange.reply})
     if heard:
-        result.append({"role": "user", "content": _challenge(heard, own=True)})
+        result.append({"role": "user", "content": _challenge(heard, own=True, conform=conform)})
     return result
 
 
@@ -104,7 +108,19 @@ def messages_for(debate: Debate, ask: Ask, round_number: int) -> list[Message]:
         state.conversation,
         debate.heard_by(ask, round_number),
         debate.settings.memory,
+        conform=debate.protocol != "free_mad",
     )
+
+
+def summary_messages(debate: Debate, ask: Ask, round_number: int) -> list[Message]:
+    """The chat messages of a call that sums up what a group said last (``group_debate`` with summaries)."""
+    told = "\n\n".join(_told(said) for said in debate.heard_by(ask, round_number))
+    asked = (
+        f"{_question(debate.problem)}\n\nThese solvers have discussed it.\n\n{told}\n\n"
+        "Sum up their discussion for solvers of another group in at most 120 words: which answers are held and by how "
+        "many, the decisive steps for each, and where they differ. Add no answer of your own."
+    )
+    return [{"role": "system", "content": _SUMMARY}, {"role": "user", "content": asked}]
 
 
 def _question(problem: Problem) -> str:
@@ -112,17 +128,32 @@ def _question(problem: Problem) -> str:
     return f"Question: {problem.question.strip()}{options}"
 
 
-def _challenge(heard: Sequence[Said], own: bool) -> str:
+def _told(said: Said) -> str:
+    """One reply, or the summary of a group, as others hear it."""
+    if said.group:
+        return (
+            f"--- The group of solvers {', '.join(said.group)} sums up its discussion:\n{said.reply.strip()}\n"
+            "--- end of the summary"
+        )
+    answer = f"says the answer is {said.answer}" if said.answer else "gave no answer"
+    return f"--- Solver {said.agent} {answer}. Its reasoning:\n{said.reply.strip()}\n--- end of solver {said.agent}"
+
+
+def _challenge(heard: Sequence[Said], own: bool, conform: bool) -> str:
     """What a receiver is told: the others' reasoning, and to check it before yielding."""
     several = len(heard) > 1
-    told = "\n\n".join(
-        f"--- Solver {said.agent} {f'says the answer is {said.answer}' if said.answer else 'gave no answer'}. "
-        f"Its reasoning:\n{said.reply.strip()}\n--- end of solver {said.agent}"
-        for said in heard
-    )
+    told = "\n\n".join(_told(said) for said in heard)
     who = "Other solvers have" if several else "Another solver has"
     if not own:
         return f"{who} tried the same question.\n\n{told}\n\nCheck the steps, then answer the question yourself."
+    if not conform:
+        return (
+            f"{who} worked on the same question.\n\n{told}\n\n"
+            "Do not conform: that others agree with each other, or are many, says nothing about who is right. Look for "
+            f"the errors in {'their' if several else 'its'} steps, and name them. Keep your answer unless you find an "
+            "error in your own steps that you can name. Reply briefly, and end with your answer in a box and your "
+            "confidence, as before."
+        )
     return (
         f"{who} worked on the same question.\n\n{told}\n\n"
         "Somebody is mistaken, and it may be either side. Find the first step where you and "

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from .answers import same_answer_fast
 from .debate import Debate, fold
-from .protocols import Answer, Challenge, Choose, Finish, Revise, describe, protocol, vote
+from .protocols import Answer, Challenge, Choose, Finish, Revise, Summarize, describe, protocol, variant_of, vote
 from .records import EVENTS, SCHEMA, Kind, Problem, RunFinished, RunStarted, Verdict
 from .signals import prior_of
 
@@ -270,6 +270,8 @@ class RunInfo:
     """Where the models are served; None: at their providers."""
     steps: int | None = None
     """Whole events in the file; None where its last line does not tell at once."""
+    method: str = ""
+    """The protocol, or ``protocol:option`` where its settings make it another method: a key of ``VARIANTS``."""
 
     @property
     def interrupted(self) -> bool:
@@ -344,6 +346,7 @@ def read_info(path: Path) -> RunInfo | None:
         right=_is_right(started.problem, verdict),
         api_base=started.settings.api_base,
         steps=_steps(tail, whole),
+        method=variant_of(started.protocol, started.settings),
     )
 
 
@@ -464,10 +467,17 @@ def _departs(event: Any, step: Any, debate: Debate) -> str | None:
                 return f"{event.receiver} hears {event.challenger}, but the protocol would {expected}"
         case "revised":
             asks = step.asks if isinstance(step, Revise) and step.round == event.round else ()
-            if (event.agent, tuple(event.heard)) not in [(a.agent, a.heard) for a in asks]:
+            heard = (event.agent, tuple(event.heard), tuple(event.summaries))
+            if heard not in [(a.agent, a.heard, a.summaries) for a in asks]:
                 return f"{event.agent} hears {', '.join(event.heard)}, but the protocol would {expected}"
+        case "summarized":
+            asks = step.asks if isinstance(step, Summarize) and step.round == event.round else ()
+            if (event.agent, tuple(event.heard)) not in [(a.agent, a.heard) for a in asks]:
+                return f"{event.agent} sums up {', '.join(event.heard)}, but the protocol would {expected}"
         case "turn_failed":
-            if (event.agent, tuple(event.heard)) not in _asked(step):
+            if event.summary is not isinstance(step, Summarize) or (event.agent, tuple(event.heard)) not in _asked(
+                step
+            ):
                 return f"a turn of {event.agent} fails, but the protocol would {expected}"
         case "run_finished":
             final = vote(debate).verdict.model_copy(update={"reason": "stopped"})
@@ -500,5 +510,5 @@ def _asked(step: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield from ((name, ()) for name in agents)
         case Challenge(_, receiver, challengers):
             yield from ((receiver, (c,)) for c in challengers)
-        case Revise(_, asks):
+        case Revise(_, asks) | Summarize(_, asks):
             yield from ((a.agent, a.heard) for a in asks)

@@ -17,7 +17,8 @@ MAX_AGENTS = 200
 
 Kind = Literal["math", "choice", "text"]
 PriorSignal = Literal["confidence", "perplexity", "min_logprob", "uniform"]
-Reason = Literal["accepted", "consensus", "vote", "no_answer", "stopped"]
+Reason = Literal["accepted", "consensus", "vote", "no_answer", "stopped", "early_exit", "trajectory"]
+ExitSignal = Literal["max", "mean", "q90", "q95", "q99"]
 
 
 def utc_now() -> str:
@@ -76,6 +77,20 @@ class Settings(Record):
     score: Literal["svr", "prior", "beta"] = "svr"
     round_mode: Literal["sequential", "parallel"] = "sequential"
     memory: Literal["full", "last"] = "full"
+    neighbours: int = Field(2, ge=1, le=MAX_AGENTS)
+    """k of ``sparse``: each agent hears so many nearest on the ring."""
+    group_size: int = Field(3, ge=2, le=MAX_AGENTS)
+    """Of ``group_debate``."""
+    summaries: bool = False
+    """``group_debate``: groups stay, and from the second round on hear each other's summaries."""
+    exit_variant: Literal["per_agent", "gate_first"] = "per_agent"
+    """Who may leave ``sid_et`` early: each agent for itself, or the first agent for all."""
+    exit_signal: ExitSignal = "max"
+    """``sid_et``: the largest, the mean or a quantile of the token NLLs (minus log-probabilities) of the answer."""
+    exit_threshold: float | None = Field(None, ge=0)
+    """``sid_et``: leave at or below so many nats; None: ``protocols.sid_et.THRESHOLDS``."""
+    exit_confidence: float = Field(0.9, ge=0, le=1)
+    """``sid_et``: where a reply has no log-probabilities, leave at or above this stated confidence."""
     accept_after: Literal["round", "debate"] = "round"
     max_rounds: int | None = Field(None, ge=0)
     """None: N for SVR-MAD, 2 (the paper's T) for the other protocols."""
@@ -109,6 +124,8 @@ class Signals(Record):
     perplexity: float
     """exp(-mean log-probability), at least 1."""
     tokens: int
+    nll_quantiles: dict[str, float] | None = None
+    """``q90``, ``q95``, ``q99`` of the token NLLs in nats, by nearest rank; None in recordings made before these."""
 
 
 class Turn(Record):
@@ -238,6 +255,20 @@ class Revised(EventBase):
     turn: Turn
     before: int | None
     after: int | None
+    summaries: list[str] = Field(default_factory=list)
+    """Agents whose summaries of their groups were heard too."""
+
+
+class Summarized(EventBase):
+    """One call that sums up what a group said, for the other groups to hear in this round."""
+
+    event: Literal["summarized"] = "summarized"
+    round: int = Field(ge=1)
+    agent: str
+    """Who wrote it."""
+    heard: list[str]
+    """Whose last replies it sums up, its own among them."""
+    turn: Turn
 
 
 class TurnFailed(EventBase):
@@ -250,6 +281,8 @@ class TurnFailed(EventBase):
     round: int = Field(0, ge=0)
     """0: the initial answer."""
     heard: list[str] = Field(default_factory=list)
+    summary: bool = False
+    """True if the call was to write a summary."""
 
 
 class Paused(EventBase):
@@ -267,7 +300,16 @@ class RunFinished(EventBase):
 
 
 Event = Annotated[
-    RunStarted | Answered | ReceiverChosen | Debated | Revised | TurnFailed | Paused | Resumed | RunFinished,
+    RunStarted
+    | Answered
+    | ReceiverChosen
+    | Debated
+    | Revised
+    | Summarized
+    | TurnFailed
+    | Paused
+    | Resumed
+    | RunFinished,
     Field(discriminator="event"),
 ]
 EVENTS: TypeAdapter[Any] = TypeAdapter(Event)

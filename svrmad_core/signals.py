@@ -40,7 +40,14 @@ def signals_from_logprobs(logprobs: list[float]) -> Signals | None:
     if not usable:
         return None
     mean = max(sum(usable) / len(usable), -700.0)
-    return Signals(min_logprob=min(usable), mean_logprob=mean, perplexity=math.exp(-mean), tokens=len(usable))
+    ordered = sorted(0.0 - x for x in usable)
+    return Signals(
+        min_logprob=min(usable),
+        mean_logprob=mean,
+        perplexity=math.exp(-mean),
+        tokens=len(usable),
+        nll_quantiles={f"q{q}": ordered[-(-q * len(ordered) // 100) - 1] for q in (90, 95, 99)},
+    )
 
 
 def prior_of(turn: Turn, signal: PriorSignal) -> tuple[float, PriorSignal]:

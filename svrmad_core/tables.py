@@ -238,9 +238,11 @@ def _turn(event: Any) -> tuple[Any, ...]:
                 event.after,
                 event.retained,
             )
+        case "summarized":
+            moves = (event.round, event.agent, ", ".join(event.heard), None, None, None, None, None)
         case _:
             retained = None if event.after is None else event.after == event.before
-            heard = ", ".join(event.heard) or None
+            heard = ", ".join([*event.heard, *(f"{name} for its group" for name in event.summaries)]) or None
             moves = (event.round, event.agent, heard, turn.answer, event.after, event.before, event.after, retained)
     return (
         event.seq + 1,

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from . import scoring
 from .debate import Ask, Debate
-from .protocols import Answer, Challenge, Choose, Finish, Revise, Step, protocol, vote
+from .protocols import PROTOCOLS, Answer, Challenge, Choose, Finish, Revise, Step, Summarize, protocol, vote
+from .protocols.free_mad import trajectory_scores
 from .protocols.steps import Tie
 from .signals import FALLBACKS
 
@@ -29,6 +30,16 @@ SPENT_WORDS = {
     "tokens": "the token budget is used up",
     "money": "the money is used up",
     "challengers": "nobody is left to be challenged",
+    "exits": "everybody has left with its answer",
+}
+REASON_WORDS = {
+    "accepted": "accepted",
+    "consensus": "consensus",
+    "vote": "vote",
+    "no_answer": "no answer",
+    "stopped": "stopped",
+    "early_exit": "early exit",
+    "trajectory": "best trajectory",
 }
 PASSED_OVER_WORDS = {
     "failed": "a call to it failed, so it is not asked again",
@@ -73,6 +84,8 @@ def tell(before: Debate | None, event: Any, after: Debate) -> Words:
             return _debated(event, after, _decision(after))
         case "revised":
             return _revised(event, after, _decision(after))
+        case "summarized":
+            return _summarized(event, after, _decision(after))
         case "turn_failed":
             return _failed(event, after, _decision(after))
         case "run_finished":
@@ -189,6 +202,10 @@ def _started(debate: Debate) -> Words:
     why = [f"The quorum is {needed}."]
     if debate.protocol == "self_consistency":
         why.append("Nobody will hear anybody: no links, only the vote over the initial answers.")
+    elif debate.protocol in PROTOCOLS and debate.protocol != "svr_mad":
+        about = PROTOCOLS[debate.protocol]
+        why.append(f"{about.title} ({about.source}): links a round {about.links}.")
+        why += [about.note] if about.note else []
     return Words(f"{s.agents} agents are asked, each alone.", f"{', '.join(models)}", detail, tuple(why))
 
 
@@ -197,7 +214,7 @@ def _answered(event: Any, debate: Debate, step: Step | None) -> Words:
     wanted = debate.settings.prior
     source = SIGNAL_WORDS[event.prior_signal]
     fallback = f" ({wanted} was wanted and is missing)" if event.prior_signal != wanted else ""
-    onward = _onward(debate, step)
+    onward = [*_asked_why(debate, Ask(event.agent), 0), *_onward(debate, step)]
     if event.turn.answer is None:
         why = "it was cut off" if event.turn.finish_reason == "length" else "none could be read out of its reply"
         detail = "It takes no part in the debate." if debate.protocol == "svr_mad" else "It has no vote as it stands."
@@ -211,6 +228,14 @@ def _answered(event: Any, debate: Debate, step: Step | None) -> Words:
         detail,
         (*_prior_why(event, debate), *onward),
     )
+
+
+def _asked_why(debate: Debate, ask: Ask, number: int) -> list[str]:
+    """Why the protocol lets an agent hear these, in its own words."""
+    if debate.protocol not in PROTOCOLS or ask.agent not in debate.agents:
+        return []
+    told = PROTOCOLS[debate.protocol].why(debate, ask, number)
+    return [told] if told else []
 
 
 def _prior_why(event: Any, debate: Debate) -> list[str]:
@@ -453,7 +478,14 @@ def _skipped(debate: Debate, next_up: Any) -> str:
 
 
 def _revised(event: Any, after: Debate, step: Step | None) -> Words:
-    heard = _list(event.heard)
+    heard = _some(event.heard)
+    if event.summaries:
+        told = (
+            f"the summary of {_some(event.summaries)}"
+            if len(event.summaries) == 1
+            else f"the summaries of {_some(event.summaries)}"
+        )
+        heard = f"{heard} and {told}" if event.heard else told
     if event.after is None:
         title = f"{event.agent} heard {heard}, and its reply holds no readable answer."
     elif event.after == event.before:
@@ -471,7 +503,7 @@ def _revised(event: Any, after: Debate, step: Step | None) -> Words:
             if step.round == event.round
             else f"Round {event.round} is over; no consensus, so round {step.round} begins."
         )
-    links = [link for link in after.links if link.seq == event.seq]
+    links = [link for link in after.links if link.seq == event.seq and link.challenger in event.heard]
     said = _tally(after, (link.challenger_belief for link in links))
     replies = f"It heard {len(links)} {'reply' if len(links) == 1 else 'replies'}, from before the round: {said}."
     now = _belief(after, after.agents[event.agent].belief)
@@ -482,14 +514,22 @@ def _revised(event: Any, after: Debate, step: Step | None) -> Words:
     else:
         others = sum(link.challenger_belief == event.after for link in links)
         change = f"Its answer is now {now}, which {others} of the {len(links)} replies it heard said."
-    return Words(title, f"held now: {count}", detail, (replies, change, *_onward(after, step)))
+    asked = _asked_why(after, Ask(event.agent, tuple(event.heard), tuple(event.summaries)), event.round)
+    return Words(title, f"held now: {count}", detail, (*asked, replies, change, *_onward(after, step)))
+
+
+def _summarized(event: Any, after: Debate, step: Step | None) -> Words:
+    heard = _some(name for name in event.heard if name != event.agent)
+    detail = f"Its summary is heard by the other groups in round {event.round}; nobody's answer changes by it."
+    return Words(f"{event.agent} sums up what it and {heard} said last.", "", detail, tuple(_onward(after, step)))
 
 
 def _failed(event: Any, after: Debate, step: Step | None) -> Words:
     tries = f" after {event.attempts} attempts" if event.attempts > 1 else ""
-    what = "gives no initial answer" if event.round == 0 else f"does not reply to {_list(event.heard)}"
+    what = "gives no initial answer" if event.round == 0 else f"does not reply to {_some(event.heard)}"
+    what = "writes no summary" if event.summary else what
     current = after.round
-    in_round = event.round > 0 and current is not None and current.number == event.round
+    in_round = event.round > 0 and not event.summary and current is not None and current.number == event.round
     held = after.agents[event.agent].belief
     stays = (
         "It has no answer, so it has no vote."
@@ -541,6 +581,14 @@ def _finished(event: Any, before: Debate, step: Step | None) -> Words:
                     told.append("A tie, broken by the initial answers, then score, then index.")
                 why = (*_onward(before, step), *_count_why(decided, before))
             return Words(f"Vote: {answer}.", votes, " ".join(told), why)
+        case "early_exit":
+            if decided is not None:
+                why = tuple(_asked_why(before, Ask(verdict.agent), 0))
+            return Words(f"Early exit: {answer}, the answer of {verdict.agent} alone.", votes, why=why)
+        case "trajectory":
+            if decided is not None:
+                why = (*_onward(before, step), *_trajectory_why(before, verdict))
+            return Words(f"Best trajectory: {answer}.", votes, "Not the vote: the path of every answer counts.", why)
         case "stopped":
             final = vote(before)
             if _same(final.verdict, verdict):
@@ -549,6 +597,17 @@ def _finished(event: Any, before: Debate, step: Step | None) -> Words:
     if decided is not None:
         why = tuple(_onward(before, step))
     return Words("No answer: no agent has a readable answer.", votes, why=why)
+
+
+def _trajectory_why(debate: Debate, verdict: Any) -> list[str]:
+    """The points of Free-MAD."""
+    scores = sorted(trajectory_scores(debate).items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{_belief(debate, b)} {points:g}" for b, points in scores[:MOST_NAMES])
+    rule = "+20 given first, −25 abandoned, +30 adopted, +20 kept, each over (round + 1)"
+    why = [f"Points ({rule}): {shown}."]
+    if not debate.holders(verdict.belief):
+        why.append("Nobody holds the winner any more: what was abandoned keeps what it had earned.")
+    return why
 
 
 def _same(decided: Any, recorded: Any) -> bool:
@@ -622,7 +681,10 @@ def _onward(debate: Debate, step: Step | None) -> list[str]:
             heard = max(len(a.heard) for a in asks)
             told = f"{len(asks)} agents reply anew, each having heard up to {heard}"
             return [_agreement(debate), f"The debate goes on with round {number}: {told}."]
-        case Finish(verdict) if verdict.reason == "accepted":
+        case Summarize(number, asks):
+            told = f"{_verb([a.agent for a in asks], 'sums', 'sum')} up what was said in the groups"
+            return [_agreement(debate), f"Before round {number} {told}."]
+        case Finish(verdict) if verdict.reason in ("accepted", "early_exit"):
             return []
         case Finish(verdict) if verdict.reason == "consensus":
             held, s = verdict.votes[verdict.belief], debate.settings
@@ -656,6 +718,7 @@ def _spent(debate: Debate, spent: str | None) -> list[str]:
         "tokens": f"{debate.totals().tokens} of {s.max_tokens_total} used, and the next calls would overrun it",
         "money": f"${debate.known_cost:.4g} of ${s.max_cost or 0:.4g} spent, and the next calls would overrun it",
         "challengers": "whoever disagrees has been heard with these same beliefs, or cannot be asked",
+        "exits": "all were confident of their first answers",
     }
     if spent is None:
         return []

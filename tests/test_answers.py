@@ -437,3 +437,19 @@ def test_letters_are_read_by_our_own_rule(reply: str, choices: tuple[str, ...], 
 
 def test_words_are_read_without_their_wrapping():
     assert read_reply("The final answer is $\\boxed{\\text{Paris}}$.", "text").answer == "Paris"
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("So, the correct answer is 3876, and the solver's answer of 3876 is also correct.", "3876"),
+        ("The correct answer is 2823, and the confidence is 98.", "2823"),
+        ("My answer is correctly 3876, and my confidence remains at 90.", "3876"),
+        ("The answer is 4, not 12", "4"),
+        ("Answer: x = 1 and x = 2", "x = 1 and x = 2"),
+        ("Answer: 1, 2 and 3", "1, 2 and 3"),
+    ],
+)
+def test_an_answer_ends_where_its_sentence_goes_on(reply, answer):
+    """Seen in replies of the local model."""
+    assert read_reply(reply).answer == answer

@@ -409,3 +409,23 @@ def test_a_picture_without_a_browser_is_one_sentence(cli, tmp_path, monkeypatch)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "BROWSER_PATH" in err
     assert not (tmp_path / "out.png").exists()
+
+
+def test_replay_runs_several_protocols_at_once(cli):
+    _, summary = recorded(cli)
+    parent = load(summary["recording"])
+    wanted = ("sparse", "svr_mad:prior", "group_debate:summaries")
+    options = [part for name in wanted for part in ("--protocol", name)]
+    code, out, err = cli("replay", parent.run_id, *options, "--json")
+    runs = json.loads(out)["runs"]
+    assert (code, tuple(r["method"] for r in runs)) == (0, wanted)
+    assert all(load(r["recording"]).started.parent == parent.run_id for r in runs)
+    assert "Sparse: " in err
+    code, out, _ = cli("replay", parent.run_id, "--protocol", "all", "--json")
+    assert (code, len(json.loads(out)["runs"])) == (0, 11)
+
+
+def test_options_given_one_by_one_go_before_a_variants(cli):
+    _, summary = recorded(cli)
+    code, out, _ = cli("replay", summary["recording"], "--protocol", "svr_mad", "--score", "beta", "--json")
+    assert (code, load(json.loads(out)["recording"]).started.settings.score) == (0, "beta")

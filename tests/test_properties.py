@@ -41,6 +41,11 @@ def debates(draw):
         max_links=draw(st.none() | st.integers(0, 40)),
         max_tokens_total=draw(st.none() | st.integers(1, 6000)),
         max_cost=draw(st.none() | st.floats(0, 0.5)),
+        neighbours=draw(st.integers(1, 9)),
+        group_size=draw(st.integers(2, 5)),
+        summaries=draw(st.booleans()),
+        exit_variant=draw(st.sampled_from(["per_agent", "gate_first"])),
+        exit_confidence=draw(st.sampled_from([0.2, 0.5, 0.9])),
     )
     return initial, replies, draw(st.sampled_from(sorted(PROTOCOLS))), chosen
 
@@ -75,6 +80,9 @@ def test_every_run(case):
             assert -1 <= debate.score(agent.name) <= 1
     verdict = events[-1].verdict
     held = {a.answer for a in debate.agents.values() if a.belief is not None}
+    if verdict.reason == "trajectory":
+        # what was abandoned keeps what it had earned, and may win
+        held |= set(debate.beliefs)
     assert (verdict.answer in held) if held else verdict.answer is None
     assert (verdict.reason == "no_answer") == (verdict.answer is None)
     if verdict.reason == "accepted":
@@ -83,6 +91,10 @@ def test_every_run(case):
         assert debate.rounds <= chosen.max_rounds
     if chosen.max_links is not None:
         assert len(debate.links) <= chosen.max_links
+    for event in events:
+        if event.event == "revised":
+            assert event.agent not in event.heard
+            assert event.heard or event.summaries
     totals = debate.totals()
     answers = sum(e.event == "answered" for e in events)
     if chosen.max_tokens_total is not None:

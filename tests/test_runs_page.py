@@ -345,8 +345,7 @@ def test_the_box_of_runs_stays_short(runs, monkeypatch):
     samples = len(list((ROOT / "sample_runs").glob("*.jsonl")))
     assert len(box.options) == samples + 50 + 1
     assert box.value == "old-00"
-    (link,) = app.get("page_link")
-    assert "50 newest of 63 own runs" in link.proto.label
+    assert "50 newest of 63 own runs" in app.get("page_link")[0].proto.label
 
 
 def test_the_page_imports_no_litellm_and_no_sympy(runs):

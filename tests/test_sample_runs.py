@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from svrmad_core import load, same_answer, verify
+from svrmad_core.comparison import compare, families
+from svrmad_core.protocols import VARIANTS
 from svrmad_core.recording import list_runs
 
 FOLDER = Path(__file__).parent.parent / "sample_runs"
@@ -31,9 +33,17 @@ def test_a_sample_run(path):
     assert not any(f"{folder}/" in text for folder in private if folder != Path("/"))
 
 
+def test_every_question_has_a_run_of_every_method_from_the_same_initial_answers():
+    for root, members in families(list_runs(FOLDER)).items():
+        assert {info.method for info in members} == set(VARIANTS), root
+        rows = compare([load(info.path).events for info in members])
+        assert len(rows) == len(VARIANTS)
+        assert all(row.tokens_ratio is not None for row in rows)
+
+
 def test_the_cases_are_there_and_each_has_its_all_to_all_replay():
     runs = list_runs(FOLDER)
-    svr_mad = [r for r in runs if r.protocol == "svr_mad"]
+    svr_mad = [r for r in runs if r.parent is None]
     paired = {r.parent for r in runs if r.protocol == "all_to_all"}
     assert {r.run_id for r in svr_mad} == paired
     reasons = {}

@@ -126,6 +126,12 @@ def _table(problem: Problem, protocol: str, models: list[str], settings: Setting
     st.caption("From agreement at once to all rounds and long replies.")
 
 
+def line(made: Estimate) -> str:
+    """An estimate in a line: calls, tokens, money, time."""
+    tokens = _whole(tuple(map(_rounded, made.tokens)))
+    return f"{_whole(made.calls)} calls · {tokens} tokens · {_money(made)} · {_time(made.seconds)}"
+
+
 def _rounded(value: float) -> int:
     """Two significant digits: an estimate knows no more."""
     return int(float(f"{value:.2g}"))
@@ -158,4 +164,4 @@ def _seconds(value: float) -> str:
     return f"{value / 60:.0f} min" if value < 5400 else f"{value / 3600:.1f} h"
 
 
-__all__ = ["caps", "prices", "table", "warm"]
+__all__ = ["caps", "line", "prices", "table", "warm"]

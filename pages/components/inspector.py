@@ -20,7 +20,9 @@ def transcript(recording: Recording, k: int) -> None:
     before = recording.fold(k - 1) if k > 1 else None
     say(told.speeches(before, event, after), key="said")
     if before is not None and getattr(event, "turn", None) is not None:
-        heard = len(event.heard) if event.event == "revised" else 0
+        heard = (
+            len(event.heard) + len(getattr(event, "summaries", ())) if event.event in ("revised", "summarized") else 0
+        )
         if heard and (box := unfolds(f"What {event.agent} heard ({heard})", "open_heard")):
             with box:
                 say(told.heard(before, event), key="heard")
@@ -50,6 +52,17 @@ def _turns_of(recording: Recording, agent: str, k: int) -> None:
                 on_click=go_to,
                 args=(run, step),
             )
+
+
+def beside(recording: Recording) -> None:
+    """The way to this run beside others from the same initial answers."""
+    if recording.path is not None:
+        st.page_link(
+            "pages/compare.py",
+            label="Compare with other methods from the same initial answers",
+            icon=":material/compare:",
+            query_params={"one": recording.run_id},
+        )
 
 
 def tables(recording: Recording, k: int) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from svrmad_core.protocols import PROTOCOLS
+from svrmad_core.protocols import VARIANTS
 from svrmad_core.recording import (
     RUN_ID,
     Recording,
@@ -198,7 +198,7 @@ def paired_all_to_all(run_id: str) -> RunInfo | None:
 
 def title(info: RunInfo) -> str:
     """One line for a run in a list."""
-    protocol = PROTOCOLS[info.protocol].title if info.protocol in PROTOCOLS else info.protocol
+    protocol = VARIANTS[info.method].title if info.method in VARIANTS else info.protocol
     end = info.verdict.reason.replace("_", " ") if info.verdict else "interrupted"
     mark = " · simulated" if info.simulated else ""
     return f"{short(info.question, 60)} · {protocol} · {end} · {info.started[:16].replace('T', ' ')}{mark}"

@@ -49,15 +49,16 @@ function again(root, me) {
 }
 
 function follow(root, me) {
-  const at = window.svrmadStep;
-  const wanted = at && `${at.k} ${window.svrmadAgent ?? ""}`;
-  if (!at || at.run !== me.data.run || wanted === me.shown) return;
+  // a picture of one step follows nobody
+  const at = me.film.alt.length === 1 ? 1 : window.svrmadSteps?.[me.data.run];
+  const wanted = `${at} ${window.svrmadAgent ?? ""}`;
+  if (!at || wanted === me.shown) return;
   if (!window.Plotly) {
     loaded().then(() => follow(root, me), () => { root.textContent = "The charts cannot be drawn: app/static/plotly-basic.min.js did not load. Reload the page."; });
     return;
   }
   me.shown = wanted;
-  const k = Math.max(1, Math.min(at.k, me.film.alt.length));
+  const k = Math.max(1, Math.min(at, me.film.alt.length));
   me.figure = frame(fitted(me, me.width), k, me.data, me.width);
   root.style.height = `${me.figure.layout.height}px`;
   me.k = k;
@@ -66,7 +67,7 @@ function follow(root, me) {
   me.drawn = me.figure.layout;
   window.Plotly.react(root, me.figure.data, same ? root.layout : structuredClone(me.drawn), CONFIG);
   root.setAttribute("aria-label", me.film.alt[k - 1]);
-  root.dataset.step = at.k;
+  root.dataset.step = at;
   if (!me.listening) {
     me.listening = true;
     root.on("plotly_click", (event) => {

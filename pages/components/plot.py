@@ -33,17 +33,18 @@ def plot(
     agent: str | None = None,
     predict: bool = False,
     on_choose: Callable[[str | None], None] | None = None,
+    key: str | None = None,
 ) -> None:
-    """Draw the step at which the timeline of this run stands.
+    """Draw the step at which the cursor of this run stands.
 
     Parameters
     ----------
     run
-        The run's name; the picture follows the timeline that has the same.
+        The run's name; the picture follows the cursor that moves it. A picture of one step needs none.
     film
         A film as JSON. As long as it is the same, Streamlit sends it once.
     name
-        What is drawn, of ``figures.PICTURES``; also the element's key.
+        What is drawn, of ``figures.PICTURES``; part of the file's name when it is saved.
     ink
         The colours that are not belief.
     agent
@@ -52,8 +53,10 @@ def plot(
         Do not let the axis tell how long the run is.
     on_choose
         Called with an agent that is clicked, or None when it is clicked again.
+    key
+        The element's key, where a page has several pictures of one name.
     """
-    key = f"plot_{name}"
+    key = key or f"plot_{name}"
 
     def chosen() -> None:
         choice = st.session_state[key].get("agent")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pandas as pd
 import streamlit as st
 
-from svrmad_core.protocols import PROTOCOLS
+from svrmad_core.protocols import PROTOCOLS, VARIANTS
 from svrmad_core.recording import RecordingError, RunInfo
 from svrmad_core.records import Settings
 
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
     @property
     def protocol(self) -> str:
-        return PROTOCOLS[self.info.protocol].title if self.info.protocol in PROTOCOLS else self.info.protocol
+        return VARIANTS[self.info.method].title if self.info.method in VARIANTS else self.info.protocol
 
     @property
     def ended(self) -> str:

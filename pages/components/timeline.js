@@ -204,7 +204,7 @@ function controls(me) {
 
 // Only what the cursor changes, and only the ticks it has passed: cheap enough for every step of a long run.
 function mark(root, me, data) {
-  window.svrmadStep = { run: data.run, k: me.k };
+  window.svrmadSteps = { [data.run]: me.k };
   window.dispatchEvent(new CustomEvent("svrmad-step"));
   const ticks = root.querySelectorAll(".tick");
   const before = me.marked?.root === root ? me.marked.k : null;

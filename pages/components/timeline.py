@@ -72,6 +72,8 @@ def blocks(events: Sequence[Any], debate: Debate) -> list[dict[str, Any]]:
                     "colour": colour(event.after),
                     "title": f"{event.agent} replies anew: {mark}",
                 }
+            case "summarized":
+                tick |= {"mark": "choice", "title": f"{event.agent} sums up its group"}
             case "turn_failed":
                 tick |= {"mark": "failed", "title": f"{event.agent} fails: {event.kind}"}
         result[-1]["ticks"].append(tick)

@@ -12,8 +12,8 @@ from typing import Any
 from svrmad_core import words
 from svrmad_core.debate import Ask, Debate
 from svrmad_core.graph import all_to_all_links
-from svrmad_core.prompts import messages_for
-from svrmad_core.protocols import PROTOCOLS
+from svrmad_core.prompts import messages_for, summary_messages
+from svrmad_core.protocols import variant_title
 from svrmad_core.recording import RunInfo
 from svrmad_core.records import Turn
 
@@ -22,11 +22,6 @@ from .speech import Piece, in_a_sentence, marked, pieces
 from .walk import State, Walk
 
 CSS = (Path(__file__).parent / "story.css").read_text(encoding="utf-8")
-
-
-def protocol_title(name: str) -> str:
-    """A protocol's name for people; an unknown one's as it is."""
-    return PROTOCOLS[name].title if name in PROTOCOLS else name
 
 
 def head(debate: Debate, ghost: RunInfo | None) -> str:
@@ -53,8 +48,9 @@ def head(debate: Debate, ghost: RunInfo | None) -> str:
         beside = f"all-to-all: {g.links} links · {g.calls} calls · {g.tokens:,} tokens"
     links = f"{totals.links} of {full} links" if debate.protocol != "all_to_all" else f"{totals.links} links"
     unknown = f" ({totals.calls_without_usage} calls unknown)" if totals.calls_without_usage else ""
+    method = variant_title(debate.protocol, debate.settings)
     return f"""<div class="svr-head"><div class="what">
-        <div class="small">{safe(protocol_title(debate.protocol))} · {n} agents · {safe(models)}{simulated}</div>
+        <div class="small">{safe(method)} · {n} agents · {safe(models)}{simulated}</div>
         <div class="q{" long" if len(question) > 220 else ""}">{safe(question)}{options}</div></div>
         <div class="sum"><b>{links}</b><br>{totals.calls} calls · {totals.tokens:,} tokens{unknown} · {cost}<br>
         <span class="small">{beside}</span></div></div>"""
@@ -99,6 +95,8 @@ def speeches(before: Debate | None, event: Any, after: Debate) -> list[Speech]:
         return _standing(event, after)
     if event.event == "answered":
         return [_speech(f"{event.agent} answers", pieces(turn.reply), event.belief, turn)]
+    if event.event == "summarized":
+        return [_speech(f"{event.agent} sums up its group", pieces(turn.reply), None, turn)]
     name = event.receiver if event.event == "debated" else event.agent
     said = []
     if event.event == "debated":
@@ -116,18 +114,22 @@ def speeches(before: Debate | None, event: Any, after: Debate) -> list[Speech]:
 
 def heard(before: Debate, event: Any) -> list[Speech]:
     """What an agent of the other protocols heard."""
-    told = before.heard_by(Ask(event.agent, tuple(event.heard)), event.round)
-    return [_speech(h.agent, pieces(h.reply), h.belief) for h in told]
+    told = before.heard_by(_ask(event), event.round)
+    return [_speech(f"{h.agent} for its group" if h.group else h.agent, pieces(h.reply), h.belief) for h in told]
+
+
+def _ask(event: Any) -> Ask:
+    """The call that a turn answers."""
+    if event.event == "debated":
+        return Ask(event.receiver, (event.challenger,))
+    return Ask(event.agent, tuple(getattr(event, "heard", ())), tuple(getattr(event, "summaries", ())))
 
 
 def messages(before: Debate, event: Any) -> list[dict[str, str]]:
     """The exact messages that were sent for a turn."""
-    if event.event == "answered":
-        return messages_for(before, Ask(event.agent), 0)
-    asked = (
-        Ask(event.receiver, (event.challenger,)) if event.event == "debated" else Ask(event.agent, tuple(event.heard))
-    )
-    return messages_for(before, asked, event.round)
+    if event.event == "summarized":
+        return summary_messages(before, _ask(event), event.round)
+    return messages_for(before, _ask(event), getattr(event, "round", 0))
 
 
 def _standing(event: Any, debate: Debate) -> list[Speech]:
@@ -205,6 +207,8 @@ def turns_of(events: Sequence[Any], agent: str) -> list[tuple[int, str]]:
         elif event.event == "revised" and event.agent == agent:
             answer = short(event.turn.answer, 40)
             found.append((event.seq + 1, f"step {event.seq + 1}: round {event.round}, replies {answer}"))
+        elif event.event == "summarized" and event.agent == agent:
+            found.append((event.seq + 1, f"step {event.seq + 1}: sums up its group for round {event.round}"))
         elif event.event == "turn_failed" and event.agent == agent:
             found.append((event.seq + 1, f"step {event.seq + 1}: fails, {event.kind.replace('_', ' ')}"))
     return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ..debate import Ask, Debate
-from ..prompts import Message, messages_for
+from ..prompts import Message, messages_for, summary_messages
 from ..records import Agent, Settings, Turn
 
 
@@ -40,6 +40,7 @@ class Request:
     debate: Debate
     ask: Ask
     round: int
+    task: Literal["reply", "summary"] = "reply"
     on_wait: Callable[[str, float], None] | None = field(default=None, compare=False)
 
     @property
@@ -48,6 +49,8 @@ class Request:
 
     def messages(self) -> list[Message]:
         """The chat messages to send."""
+        if self.task == "summary":
+            return summary_messages(self.debate, self.ask, self.round)
         return messages_for(self.debate, self.ask, self.round)
 
 

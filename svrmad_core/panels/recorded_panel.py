@@ -9,6 +9,9 @@ from typing import Any
 from ..records import Agent, Settings, Turn
 from .base import Panel, PanelError, Request
 
+Key = tuple[str, int, tuple[str, ...], str]
+"""(agent, round, heard, task)"""
+
 
 class RecordedPanel:
     """Plays the turns of a recording and hands what it does not hold to another panel.
@@ -28,7 +31,7 @@ class RecordedPanel:
         self._started = events[0]
         self.simulated = self._started.simulated or (then is not None and then.simulated)
         self._then = then
-        self._turns: dict[tuple[str, int, tuple[str, ...]], tuple[int, Any]] = {}
+        self._turns: dict[Key, tuple[int, Any]] = {}
         for event in events:
             key = _key(event)
             if key is not None and not (only_initial and key[1] > 0):
@@ -38,7 +41,7 @@ class RecordedPanel:
         return list(self._started.agents)
 
     async def ask(self, request: Request) -> Turn:
-        found = self._turns.get((request.ask.agent, request.round, request.ask.heard))
+        found = self._turns.get((request.ask.agent, request.round, request.ask.heard, request.task))
         if found is None:
             if self._then is None:
                 raise PanelError("not_recorded", "The recording does not hold this turn.")
@@ -52,13 +55,17 @@ class RecordedPanel:
         return event.turn
 
 
-def _key(event: Any) -> tuple[str, int, tuple[str, ...]] | None:
-    """(agent, round, heard) of an event that is a turn."""
+def _key(event: Any) -> Key | None:
+    """The call that an event answers, if it is a turn."""
     match event.event:
         case "answered":
-            return event.agent, 0, ()
+            return event.agent, 0, (), "reply"
         case "debated":
-            return event.receiver, event.round, (event.challenger,)
-        case "revised" | "turn_failed":
-            return event.agent, event.round, tuple(event.heard)
+            return event.receiver, event.round, (event.challenger,), "reply"
+        case "revised":
+            return event.agent, event.round, tuple(event.heard), "reply"
+        case "summarized":
+            return event.agent, event.round, tuple(event.heard), "summary"
+        case "turn_failed":
+            return event.agent, event.round, tuple(event.heard), "summary" if event.summary else "reply"
     return None

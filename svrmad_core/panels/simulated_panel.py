@@ -6,6 +6,7 @@ import hashlib
 import random
 from dataclasses import dataclass
 
+from ..debate import Said
 from ..records import Agent, Settings, Signals, Turn
 from .base import Request, deal_agents
 
@@ -80,7 +81,9 @@ class SimulatedPanel:
         )
         right, lure, wrong = _answers(request.debate.problem)
         heard = request.debate.heard_by(request.ask, request.round)
-        if not heard:
+        if request.task == "summary":
+            return _summary(heard, agent, chance)
+        if request.round == 0:
             if chance.random() < character.skill:
                 answer, confidence = right, chance.uniform(0.45, 0.9)
             elif chance.random() < character.hallucination:
@@ -104,7 +107,13 @@ class SimulatedPanel:
             reply=reply,
             answer=answer,
             confidence=confidence,
-            signals=Signals(min_logprob=mean * 6, mean_logprob=mean, perplexity=2.718281828**-mean, tokens=120),
+            signals=Signals(
+                min_logprob=mean * 6,
+                mean_logprob=mean,
+                perplexity=2.718281828**-mean,
+                tokens=120,
+                nll_quantiles={"q90": -mean * 2.5, "q95": -mean * 3.5, "q99": -mean * 5},
+            ),
             prompt_tokens=150 + (replies + sum(len(s.reply) for s in heard)) * 2,
             completion_tokens=120 + chance.randrange(80),
             cost=0.0,
@@ -112,6 +121,19 @@ class SimulatedPanel:
             model=agent.model,
             finish_reason="stop",
         )
+
+
+def _summary(heard: tuple[Said, ...], agent: Agent, chance: random.Random) -> Turn:
+    held = ", ".join(f"{said.agent} says {said.answer or 'nothing'}" for said in heard)
+    return Turn(
+        reply=f"In our group {held}.",
+        prompt_tokens=100 + sum(len(said.reply) for said in heard) * 2,
+        completion_tokens=40 + chance.randrange(40),
+        cost=0.0,
+        latency=round(0.5 + chance.random(), 3),
+        model=agent.model,
+        finish_reason="stop",
+    )
 
 
 def _number(*parts: object) -> int:

@@ -52,6 +52,14 @@ class Revise:
     asks: tuple[Ask, ...]
 
 
+@dataclass(frozen=True)
+class Summarize:
+    """Before a round, let these agents sum up what they and others of their group (``heard``) said last."""
+
+    round: int
+    asks: tuple[Ask, ...]
+
+
 TieBreak = Literal["initial", "score", "index"]
 """The counts of the initial answers, the highest score among the holders, the lowest index."""
 
@@ -76,12 +84,12 @@ class Finish:
 
     verdict: Verdict
     spent: str | None = None
-    """With reason ``vote``: what ran out (rounds, links, tokens, money, challengers)."""
+    """With reason ``vote`` or ``trajectory``: what ran out (rounds, links, tokens, money, challengers, exits)."""
     tie: Tie | None = field(default=None, compare=False)
     """With reason ``vote``: how a tie was broken, or None if there was none."""
 
 
-Step = Answer | Choose | Challenge | Revise | Finish
+Step = Answer | Choose | Challenge | Revise | Summarize | Finish
 
 
 def describe(step: Step) -> str:
@@ -95,6 +103,8 @@ def describe(step: Step) -> str:
             return f"let {receiver} hear {', '.join(challengers)}"
         case Revise(number, asks):
             return f"go on with round {number} for {', '.join(a.agent for a in asks)}"
+        case Summarize(number, asks):
+            return f"let {', '.join(a.agent for a in asks)} sum up their groups for round {number}"
         case Finish(end):
             return f"stop with {end.answer!r} ({end.reason})"
     return "do something else"

@@ -24,6 +24,11 @@ def next_step(debate: Debate) -> Step:
     return missing_answers(debate) or _within_round(debate) or _between_rounds(debate)
 
 
+def why(debate: Debate, ask: Ask, number: int) -> str:
+    """Nothing beside what ``Choose`` tells: the ranking, the challengers, and who was not asked."""
+    return ""
+
+
 def _within_round(debate: Debate) -> Step | None:
     """What is left of the round, or its acceptance; None if there is no round or it ends undecided."""
     current = debate.round
