@@ -166,13 +166,12 @@ def _offer_replay(recording: Recording, rules: Policy) -> None:
 
 
 def _begin_replay(recording: Recording, models: list[str], settings: Settings, key: str | None, rules: Policy) -> None:
-    prices = estimate_box.prices(models, settings.api_base) or {}
     try:
         runner.begin(
             recording.started.problem,
             "all_to_all",
             models,
-            rules.capped(settings, all(prices.get(m) is not None for m in models)),
+            rules.capped(settings, estimate_box.priced(models, settings.api_base)),
             api_key=key,
             parent=recording,
             owner=policy.visitor(),

@@ -42,13 +42,12 @@ def _debate(
     recording: Recording, answers: dict[str, str], given: list[str], models: list[str], key: str | None, rules: Policy
 ) -> None:
     started = recording.started
-    prices = estimate_box.prices(models, started.settings.api_base) or {}
     try:
         job = runner.begin(
             started.problem,
             started.protocol,
             models,
-            rules.capped(started.settings, all(prices.get(m) is not None for m in models)),
+            rules.capped(started.settings, estimate_box.priced(models, started.settings.api_base)),
             api_key=key,
             parent=Recording(marked(recording.events, answers)),
             owner=policy.visitor(),

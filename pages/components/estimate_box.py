@@ -67,6 +67,11 @@ def prices(models: list[str], api_base: str | None) -> Prices | None:
     return None
 
 
+def priced(models: list[str], api_base: str | None) -> bool:
+    """Whether every model has a known price, so that money can be counted; waits for the price list if it must."""
+    return all(price is not None for price in prices_of(list(dict.fromkeys(models)), api_base).values())
+
+
 @st.cache_resource(show_spinner=False)
 def warm() -> threading.Thread:
     """Import LiteLLM in the background, once."""
@@ -164,4 +169,4 @@ def _seconds(value: float) -> str:
     return f"{value / 60:.0f} min" if value < 5400 else f"{value / 3600:.1f} h"
 
 
-__all__ = ["caps", "line", "prices", "table", "warm"]
+__all__ = ["caps", "line", "priced", "prices", "table", "warm"]

@@ -78,8 +78,7 @@ def _lines(root: Recording, missing: list[str]) -> None:
 def begin(root: Recording, keys: list[str], models: list[str]) -> None:
     """Begin paired runs in the server; what does not fit beside others is not begun, and that is said."""
     rules = policy.current()
-    prices = estimate_box.prices(models, root.started.settings.api_base) or {}
-    priced = all(prices.get(m) is not None for m in models)
+    priced = estimate_box.priced(models, root.started.settings.api_base)
     for key in keys:
         try:
             runner.begin(
