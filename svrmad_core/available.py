@@ -72,11 +72,11 @@ def local_servers(ports: Sequence[int] | None = None, timeout: float = 0.6) -> l
     Parameters
     ----------
     ports
-        None: those of ``USUAL_SERVERS``.
+        None: those that ``SVRMAD_LOCAL_PORTS`` lists (``none``: not any), else those of ``USUAL_SERVERS``.
     timeout
         Seconds for each.
     """
-    ports = list(USUAL_SERVERS if ports is None else ports)
+    ports = _ports() if ports is None else list(ports)
 
     def look(port: int) -> Server | None:
         try:
@@ -88,6 +88,11 @@ def local_servers(ports: Sequence[int] | None = None, timeout: float = 0.6) -> l
         return []
     with ThreadPoolExecutor(len(ports), thread_name_prefix="look-for-servers") as pool:
         return [server for server in pool.map(look, ports) if server is not None]
+
+
+def _ports() -> list[int]:
+    text = os.environ.get("SVRMAD_LOCAL_PORTS", "").strip()
+    return [int(p) for p in text.replace(",", " ").split() if p.isdecimal()] if text else list(USUAL_SERVERS)
 
 
 def server_at(base: str, key: str | None = None, name: str | None = None, timeout: float = 5.0) -> Server:

@@ -76,6 +76,8 @@ class _Call(NamedTuple):
     round: int
     agent: int
     heard: int
+    counts: bool = True
+    """Whether what is heard counts as links."""
 
 
 _Plan = list[list[_Call]]
@@ -141,12 +143,14 @@ def estimate(
     pace = pace or _pace(known, dealt, settings)
     short, long = _lengths(known, dealt, settings)
     ends = []
-    for length, speed, plan in (
-        (short, max(pace.writes), _shortest(protocol, settings, known)),
-        (long, min(pace.writes), _longest(protocol, settings, known)),
+    # an agent that is sure of its answer may end the debate before the others are asked
+    gate = int(protocol == "sid_et" and settings.exit_variant == "gate_first")
+    for length, speed, plan, alone in (
+        (short, max(pace.writes), _shortest(protocol, settings, known), gate),
+        (long, min(pace.writes), _longest(protocol, settings, known), 0),
     ):
         rounds = max((call.round for step in plan for call in step), default=0)
-        ends.append((_outlay(plan, length, speed, pace, dealt, prices, problem, settings, known), rounds))
+        ends.append((_outlay(plan, length, speed, pace, dealt, prices, problem, settings, known, alone), rounds))
     (low, few), (high, many) = ends
     tokens = _within(low.tokens, high.tokens, settings.max_tokens_total)
     cost = None
@@ -203,9 +207,7 @@ def _known(parent: Any) -> Debate | None:
 
 def _most_rounds(protocol: str, settings: Settings) -> int:
     usual = {"svr_mad": settings.agents, "self_consistency": 0, "free_mad": 1}.get(protocol, 2)
-    if protocol in ("self_consistency", "free_mad") or settings.max_rounds is None:
-        return usual
-    return settings.max_rounds
+    return usual if protocol == "self_consistency" or settings.max_rounds is None else settings.max_rounds
 
 
 def _hears(protocol: str, settings: Settings, known: Debate | None) -> tuple[int, int]:
@@ -213,13 +215,29 @@ def _hears(protocol: str, settings: Settings, known: Debate | None) -> tuple[int
     others = settings.agents - 1
     beliefs = len(known.votes()) - 1 if known is not None else others
     match protocol:
-        case "sparse" | "group_debate":
-            return min(2, others), min(2, others)
+        case "sparse":
+            return (min(settings.neighbours, others),) * 2
+        case "group_debate":
+            groups = -(-settings.agents // settings.group_size)
+            return settings.agents // groups - 1, -(-settings.agents // groups) - 1
         case "s2_mad":
             return min(1, others), max(min(1, others), beliefs)
         case "sid_et":
             return 0, others
     return others, others
+
+
+def _round(protocol: str, settings: Settings, number: int, heard: int) -> list[list[_Call]]:
+    """The steps of a round in which each agent hears so many others."""
+    agents = range(settings.agents)
+    if protocol != "group_debate" or not settings.summaries or number < 2:
+        return [[_Call(number, a, heard) for a in agents]] if heard else []
+    groups = -(-settings.agents // settings.group_size)
+    # one call a group writes its summary, which the other groups hear
+    return [
+        [_Call(number, a, heard + 1, counts=False) for a in range(groups)],
+        [_Call(number, a, heard + groups - 1) for a in agents],
+    ]
 
 
 def _agreed(known: Debate | None) -> bool:
@@ -234,7 +252,7 @@ def _shortest(protocol: str, settings: Settings, known: Debate | None) -> _Plan:
     if protocol == "svr_mad":
         return _challenges(settings, 1, max(1, len(known.agents) - max(known.votes().values())))
     heard = _hears(protocol, settings, known)[0]
-    return _cut([[_Call(1, a, heard) for a in range(settings.agents)]] if heard else [], settings)
+    return _cut(_round(protocol, settings, 1, heard), settings)
 
 
 def _longest(protocol: str, settings: Settings, known: Debate | None) -> _Plan:
@@ -244,8 +262,7 @@ def _longest(protocol: str, settings: Settings, known: Debate | None) -> _Plan:
     if protocol == "svr_mad":
         return _challenges(settings, rounds, settings.agents - 1)
     heard = _hears(protocol, settings, known)[1]
-    agents = range(settings.agents if heard else 0)
-    return _cut([[_Call(r, a, heard) for a in agents] for r in range(1, rounds + 1)], settings)
+    return _cut([step for r in range(1, rounds + 1) for step in _round(protocol, settings, r, heard)], settings)
 
 
 def _challenges(settings: Settings, rounds: int, disagree: int) -> _Plan:
@@ -266,7 +283,7 @@ def _cut(plan: _Plan, settings: Settings) -> _Plan:
         return plan
     kept, links = [], 0
     for step in plan:
-        links += sum(call.heard for call in step)
+        links += sum(call.heard for call in step if call.counts)
         if links > settings.max_links:
             break
         kept.append(step)
@@ -315,8 +332,9 @@ def _outlay(
     problem: Problem,
     settings: Settings,
     known: Debate | None,
+    alone: int,
 ) -> _Outlay:
-    """What a plan takes if all replies are so long and are written so fast."""
+    """What a plan takes with replies so long, written so fast; at first so many agents answer ``alone``, 0: all."""
     asked = _initial_prompt(problem, known)
     context = [asked] * len(dealt)
     calls = links = 0
@@ -326,11 +344,11 @@ def _outlay(
     def take(step: Sequence[_Call]) -> None:
         nonlocal calls, links, tokens, seconds, dollars
         slowest, grown = 0.0, {}
-        for _, agent, heard in step:
+        for _, agent, heard, counts in step:
             more = heard * (reply + _HEARING / 2) + (_HEARING if heard else 0)
             before = context[agent] if settings.memory == "full" or not heard else asked + reply
             prompt = before + more
-            calls, links, tokens = calls + 1, links + heard, tokens + prompt + reply
+            calls, links, tokens = calls + 1, links + heard * counts, tokens + prompt + reply
             price = prices.get(dealt[agent])
             if dollars is not None:
                 dollars = None if price is None else dollars + prompt * price[0] + reply * price[1]
@@ -342,7 +360,7 @@ def _outlay(
         seconds += slowest * -(-len(step) // pace.at_once)
 
     if known is None:
-        take([_Call(0, agent, 0) for agent in range(len(dealt))])
+        take([_Call(0, agent, 0) for agent in range(alone or len(dealt))])
     else:
         context = [asked + reply] * len(dealt)
     for step in plan:

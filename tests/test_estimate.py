@@ -40,6 +40,17 @@ def test_calls_and_links_are_those_of_the_method(protocol, calls, links):
     assert found.seconds[0] <= found.seconds[1]
 
 
+def test_the_settings_of_the_other_protocols_count():
+    assert made("sparse", neighbours=4).links == (0, 48)
+    assert made("group_debate", agents=4).links == (0, 8)
+    assert made("group_debate", agents=9, max_rounds=1).links == (0, 18)
+    # two groups of 3: 12 links, then 12 and a summary heard by each of 6, written in 2 calls
+    assert made("group_debate", summaries=True).links == (0, 30)
+    assert made("group_debate", summaries=True).calls == (6, 20)
+    assert made("sid_et", exit_variant="gate_first").calls == (1, 18)
+    assert made("free_mad", max_rounds=2).links == (0, 60)
+
+
 def test_budgets_bound_the_high_end():
     assert made(max_links=5).links == (0, 5)
     assert made(max_rounds=2).links == (0, 6)

@@ -20,7 +20,7 @@ AT = Settings(api_base="http://10.0.0.1:8000/v1")
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch):
     """Whatever the machine's environment sets."""
-    for name in [n for n in os.environ if n.startswith("SVRMAD_")]:
+    for name in [n for n in os.environ if n.startswith("SVRMAD_") and n != "SVRMAD_LOCAL_PORTS"]:
         monkeypatch.delenv(name)
 
 

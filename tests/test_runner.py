@@ -8,6 +8,7 @@ import pytest
 
 from pages.components import runner
 from svrmad_core import Problem, Settings, load, verify
+from tests.fakes.provider import BEHAVIOURS
 
 PROBLEM = Problem(question="Which number?", reference="42")
 KEY = "sk-live-0123456789abcdefghijkl"
@@ -153,3 +154,53 @@ def test_simulated_agents_take_their_time_if_asked_to(tmp_path):
     assert quick.verdict.answer == slow.verdict.answer
     spent = slow.events[-1].totals
     assert spent.seconds > 0.09 * spent.critical_path
+
+
+def test_no_fault_of_a_provider_ends_a_debate_or_shows_a_key(tmp_path, provider):
+    """Every behaviour of the fake provider, beside a model that answers."""
+    limits = runner.Limits(most_runs=len(BEHAVIOURS), most_each=len(BEHAVIOURS))
+    jobs = {}
+    for name in BEHAVIOURS:
+        models, settings = at(provider, "fake-ok", name)
+        settings |= {"agents": 4, "timeout": 2, "round_mode": "parallel"}
+        jobs[name] = begin(tmp_path / name, models, settings, api_key=KEY, owner="one", limits=limits)
+    for name, job in jobs.items():
+        until(lambda job=job: job.done, 120)
+        assert job.error is None, name
+        assert job.verdict.answer is not None, name
+        assert verify(load(job.path)) is None, name
+        assert KEY.encode() not in job.path.read_bytes(), name
+        for event in job.events:
+            if event.event == "turn_failed":
+                assert "Traceback" not in event.message
+                assert event.message.endswith(".")
+                assert "\n" not in event.message
+    kinds = {e.kind for job in jobs.values() for e in job.events if e.event == "turn_failed"}
+    assert kinds >= {"auth", "not_found", "credit", "rate_limit", "timeout", "connection", "context_length"}
+    assert kinds >= {"content_filter", "bad_reply", "server", "bad_request"}
+
+
+def test_a_server_that_refuses_connections_is_a_sentence(tmp_path):
+    job = begin(tmp_path, ["openai/any"], {"api_base": "http://127.0.0.1:9/v1", "agents": 2})
+    until(lambda: job.done)
+    assert job.verdict.reason == "no_answer"
+    assert job.advice == "Nothing listens at http://127.0.0.1:9/v1: start the server or correct the api base."
+
+
+def test_a_purse_holds_what_all_runs_of_a_visitor_cost(tmp_path, provider):
+    limits = runner.Limits(purse=1.0)
+    with pytest.raises(runner.CannotStart, match=r"1 USD in all, and 1.00 are left"):
+        begin(tmp_path, ["simulated/hard"], {"max_cost": 1.5}, owner="purse", limits=limits)
+    provider.latency = 20
+    first = begin(tmp_path, ["simulated/hard"], {"max_cost": 0.8}, owner="purse", limits=limits, paused=True)
+    with pytest.raises(runner.CannotStart, match=r"0.20 are left"):
+        begin(tmp_path, ["simulated/hard"], {"max_cost": 0.3}, owner="purse", limits=limits)
+    first.stop()
+    until(lambda: first.done)
+    # what it did not spend is left again
+    begin(tmp_path, ["simulated/hard"], {"max_cost": 0.9}, owner="purse", limits=limits)
+
+
+def test_a_hidden_run_has_a_name_that_cannot_be_guessed(tmp_path):
+    job = begin(tmp_path, ["simulated/hard"], {}, hidden=True)
+    assert len(job.run_id.rsplit("-", 1)[1]) == 24

@@ -11,7 +11,7 @@ from svrmad_core.estimate import estimate
 from svrmad_core.recording import Recording, RecordingError, RunInfo
 from svrmad_core.records import Settings, Totals
 
-from . import ask_form, estimate_box, faults, inspector, library, policy, runner, stage
+from . import ask_form, by_hand, estimate_box, faults, inspector, library, policy, runner, stage
 from .look import colour, glyph, plain, safe, short
 from .policy import Policy
 
@@ -40,6 +40,7 @@ def show(recording: Recording, rules: Policy, error: str | None) -> None:
         with left:
             st.html(_CSS + _verdict(end))
             faults.tell(end)
+            by_hand.offer(recording, rules)
         with right:
             _against(recording, end, rules)
     else:
@@ -136,7 +137,14 @@ def _estimated(recording: Recording, end: Debate) -> tuple[str, Any]:
         low, high = pair[0] + more, pair[1] + more
         return f"{low:,}" if low == high else f"{low:,} – {high:,}"
 
-    theirs = [spread(made.links), spread(made.calls, took[0]), spread(made.tokens, took[1]), "–", "–"]
+    first = [s.turns[0][1] for s in end.agents.values() if s.turns]
+    cost = "unknown"
+    if made.cost is not None and all(t.cost is not None for t in first):
+        paid = sum(t.cost or 0.0 for t in first)
+        cost = f"{made.cost[0] + paid:.4f} – {made.cost[1] + paid:.4f} USD" if made.cost[1] else "free"
+    waited = max((t.latency for t in first), default=0.0)
+    seconds = "–" if end.started.simulated else f"{made.seconds[0] + waited:.0f} – {made.seconds[1] + waited:.0f}"
+    theirs = [spread(made.links), spread(made.calls, took[0]), spread(made.tokens, took[1]), cost, seconds]
     return "all-to-all, estimated", zip(_NAMES, zip(_row(end.totals()), theirs, strict=True), strict=True)
 
 
@@ -158,13 +166,12 @@ def _offer_replay(recording: Recording, rules: Policy) -> None:
 
 
 def _begin_replay(recording: Recording, models: list[str], settings: Settings, key: str | None, rules: Policy) -> None:
-    prices = estimate_box.prices(models, settings.api_base) or {}
     try:
         runner.begin(
             recording.started.problem,
             "all_to_all",
             models,
-            rules.capped(settings, all(prices.get(m) is not None for m in models)),
+            rules.capped(settings, estimate_box.priced(models, settings.api_base)),
             api_key=key,
             parent=recording,
             owner=policy.visitor(),

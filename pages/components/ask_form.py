@@ -74,7 +74,7 @@ def _problem() -> tuple[Problem | None, str | None]:
                 st.button(name, key=f"live_example_{name}", type="tertiary", on_click=_take, args=(question, answer))
     guessed = guess_kind(text)
     names = _KINDS | {"guess": f"guess: {guessed}"} if text.strip() else _KINDS
-    left, right = options.columns(2, vertical_alignment="bottom")
+    left, right = options.columns([1.3, 1], vertical_alignment="bottom")
     st.session_state.setdefault(_KIND, "guess")
     chosen = left.segmented_control(
         "Kind of answer", list(_KINDS), key=_KIND, format_func=names.get, required=True, persist_state="session"

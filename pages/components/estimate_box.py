@@ -7,7 +7,7 @@ import threading
 
 import streamlit as st
 
-from svrmad_core.estimate import Estimate, Prices, estimate, prices_of
+from svrmad_core.estimate import Estimate, Pace, Prices, estimate, prices_of
 from svrmad_core.panels.litellm_panel import is_ready, warm_up
 from svrmad_core.panels.simulated_panel import PREFIX
 from svrmad_core.protocols import PROTOCOLS
@@ -16,6 +16,8 @@ from svrmad_core.records import Problem, Settings
 from .look import safe
 from .policy import Policy
 
+SIMULATED = Pace((1e6, 1e6), 1e9, 1000, 1.2)
+"""Simulated agents on this page take a little time, so that there is growth."""
 _CSS = """<style>
 .svr-estimate table { border-collapse: collapse; width: 100%; font-size: 1rem; }
 .svr-estimate th, .svr-estimate td { text-align: right; padding: 3px 0 3px 12px; font-variant-numeric: tabular-nums; }
@@ -65,6 +67,11 @@ def prices(models: list[str], api_base: str | None) -> Prices | None:
     return None
 
 
+def priced(models: list[str], api_base: str | None) -> bool:
+    """Whether every model has a known price, so that money can be counted; waits for the price list if it must."""
+    return all(price is not None for price in prices_of(list(dict.fromkeys(models)), api_base).values())
+
+
 @st.cache_resource(show_spinner=False)
 def warm() -> threading.Thread:
     """Import LiteLLM in the background, once."""
@@ -97,7 +104,15 @@ def _table(problem: Problem, protocol: str, models: list[str], settings: Setting
         update={"max_rounds": None, "max_links": None, "max_tokens_total": None, "max_cost": None}
     )
     made = [
-        estimate(name, settings if name == protocol else bare, models, problem, prices=costs, parent=parent)
+        estimate(
+            name,
+            settings if name == protocol else bare,
+            models,
+            problem,
+            prices=costs,
+            parent=parent,
+            pace=SIMULATED if all(m.startswith(PREFIX) for m in models) else None,
+        )
         for name in names
     ]
     head = "".join(f"<th>{safe(PROTOCOLS[name].title)}</th>" for name in names)
@@ -154,4 +169,4 @@ def _seconds(value: float) -> str:
     return f"{value / 60:.0f} min" if value < 5400 else f"{value / 3600:.1f} h"
 
 
-__all__ = ["caps", "line", "prices", "table", "warm"]
+__all__ = ["caps", "line", "priced", "prices", "table", "warm"]

@@ -19,8 +19,6 @@ from svrmad_core import available
 from .look import plain
 
 ROOT = Path(__file__).resolve().parents[2]
-PORT = 8080
-BASE = f"http://127.0.0.1:{PORT}/v1"
 _WEIGHTS = ROOT / "local_model" / "weights" / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 _SETUP = "python local_model/setup.py"
 
@@ -67,7 +65,7 @@ class LocalModel:
                 str(python()),
                 str(ROOT / "local_model" / "serve.py"),
                 "--port",
-                str(PORT),
+                str(port()),
                 "--model",
                 str(weights()),
             ]
@@ -99,6 +97,12 @@ def python() -> Path:
     return Path(os.environ.get("SVRMAD_LOCAL_PYTHON") or ROOT / ".venv-local" / inside)
 
 
+def port() -> int:
+    """Where it listens on loopback: ``SVRMAD_LOCAL_PORT``, else 8080."""
+    text = os.environ.get("SVRMAD_LOCAL_PORT", "")
+    return int(text) if text.isdecimal() else 8080
+
+
 def weights() -> Path:
     """The model's file: ``SVRMAD_LOCAL_WEIGHTS``, else where it is fetched to."""
     return Path(os.environ.get("SVRMAD_LOCAL_WEIGHTS") or _WEIGHTS)
@@ -117,7 +121,7 @@ def the_model() -> LocalModel:
 
 def ready() -> available.Server | None:
     """The server at the model's port, if one answers."""
-    found = available.local_servers([PORT])
+    found = available.local_servers([port()])
     return found[0] if found else None
 
 
@@ -131,7 +135,7 @@ def controls(on_ready: Any) -> None:
     if model.under_way:
         return
     if ready() is not None:
-        st.caption(f"A model answers at {BASE} and was started elsewhere.")
+        st.caption(f"A model answers at port {port()} and was started elsewhere.")
     elif is_set_up():
         st.button("Start the local model", icon=":material/memory:", on_click=model.start, width="stretch")
     else:
@@ -147,7 +151,7 @@ def _under_way(model: LocalModel, on_ready: Any) -> None:
         st.session_state["local_known"] = model.since
         on_ready(server)
     else:
-        st.caption(f"{server.models[0]} is ready at {server.base}")
+        st.caption(f"{plain(server.models[0])} is ready at port {port()}.")
     st.button("Stop the local model", icon=":material/stop:", on_click=model.stop, width="stretch")
 
 
@@ -159,4 +163,4 @@ def _loading(model: LocalModel) -> None:
     st.progress(min(0.95, seconds / (seconds + 6)), f"Loading the model … {seconds:.0f} s")
 
 
-__all__ = ["BASE", "LocalModel", "controls", "is_set_up", "the_model"]
+__all__ = ["LocalModel", "controls", "is_set_up", "the_model"]

@@ -102,12 +102,12 @@ def _fill(root: Recording) -> None:
 def _begin(root: Recording, key: str) -> None:
     rules = policy.current()
     models = [a.model for a in root.started.agents]
-    prices = estimate_box.prices(models, root.started.settings.api_base) or {}
+    priced = estimate_box.priced(models, root.started.settings.api_base)
     runner.begin(
         root.started.problem,
         VARIANTS[key].protocol,
         models,
-        rules.capped(settings_of(root, key), all(prices.get(m) is not None for m in models)),
+        rules.capped(settings_of(root, key), priced),
         api_key=st.session_state.get("live_key") or None,
         parent=root,
         owner=policy.visitor(),

@@ -110,7 +110,7 @@ def begin(
     )
 
 
-def start(path: Path, owner: str | None = None, limits: Limits | None = None) -> Job:
+def start(path: Path, owner: str | None = None, limits: Limits | None = None, cost: float = 0.0) -> Job:
     """Go on with an interrupted run, unless a job here does so already.
 
     Parameters
@@ -119,6 +119,8 @@ def start(path: Path, owner: str | None = None, limits: Limits | None = None) ->
         Its recording, which is appended to.
     owner, limits
         As in ``begin``.
+    cost
+        US dollars that it may cost at most; 0 where no cap is set.
 
     Returns
     -------
@@ -130,7 +132,7 @@ def start(path: Path, owner: str | None = None, limits: Limits | None = None) ->
     CannotStart
         If as many jobs as may run are running.
     """
-    return _launch(path, owner, limits or Limits(), 0.0, lambda: Resumption(path, owner))
+    return _launch(path, owner, limits or Limits(), cost, lambda: Resumption(path, owner))
 
 
 def _launch(path: Path, owner: str | None, limits: Limits, cost: float, make: Callable[[], Job]) -> Job:

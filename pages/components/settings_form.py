@@ -46,6 +46,13 @@ _OPTIONAL: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+_ONLY_FOR: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
+    "sparse": {"neighbours": ("k, neighbours heard", {"min_value": 1, "max_value": 23})},
+    "group_debate": {"group_size": ("Agents of a group", {"min_value": 2, "max_value": 24})},
+}
+_A_ROW = 3
+
+
 def _key(name: str) -> str:
     return f"live_{name}"
 
@@ -69,16 +76,21 @@ def preset() -> None:
     )
 
 
+def _names() -> list[str]:
+    own = [name for fields in _ONLY_FOR.values() for name in fields]
+    return [*_CHOICES, *_NUMBERS, *_OPTIONAL, *own]
+
+
 def _defaults() -> None:
     given = Settings().model_dump() | PRESETS["Quick demo"]
-    for name in (*_CHOICES, *_NUMBERS, *_OPTIONAL):
+    for name in _names():
         st.session_state.setdefault(_key(name), given[name])
 
 
 def fill(settings: Settings) -> None:
     """Put the settings of another run into the form."""
     given = settings.model_dump()
-    for name in (*_CHOICES, *_NUMBERS, *_OPTIONAL):
+    for name in _names():
         st.session_state[_key(name)] = given[name]
     st.session_state["live_preset"] = None
 
@@ -107,6 +119,11 @@ def chosen() -> tuple[str, dict[str, Any]]:
         values |= _row(
             _OPTIONAL, lambda label, more, key: st.number_input(label, key=key, persist_state="session", **more)
         )
+        if protocol in _ONLY_FOR:
+            values |= _row(
+                _ONLY_FOR[protocol],
+                lambda label, more, key: st.number_input(label, key=key, persist_state="session", **more),
+            )
         st.caption("What is left empty is the method's: quorum ⌈0.8 N⌉, N rounds (2 for the other protocols).")
     return protocol, values
 
@@ -114,9 +131,11 @@ def chosen() -> tuple[str, dict[str, Any]]:
 def _row(fields: dict[str, tuple[str, Any]], draw: Any) -> dict[str, Any]:
     """Fields side by side; returns their values by name."""
     found = {}
-    for column, (name, (label, more)) in zip(st.columns(len(fields)), fields.items(), strict=True):
-        with column:
-            found[name] = draw(label, more, _key(name))
+    named = list(fields.items())
+    for row in range(0, len(named), _A_ROW):
+        for column, (name, (label, more)) in zip(st.columns(_A_ROW), named[row : row + _A_ROW], strict=False):
+            with column:
+                found[name] = draw(label, more, _key(name))
     return found
 
 

@@ -11,7 +11,7 @@ from svrmad_core.panels.simulated_panel import PREFIX
 from svrmad_core.recording import Recorder, Recording, new_run_id, runs_folder
 from svrmad_core.records import Settings
 
-from . import policy, runner
+from . import estimate_box, policy, runner
 from .lazily import unfolds
 from .look import plain as _plain
 from .look import short
@@ -154,12 +154,18 @@ def begin_branch(recording: Recording, found: WhatIf, rules: Policy) -> str:
     name = new_run_id("svr_mad")
     path = runs_folder() / f"{name}.jsonl"
     note = f"What if: decided again from the replies of {recording.run_id}, then run on."
-    started = found.events[0].model_copy(update={"run_id": name, "parent": recording.run_id, "note": note})
+    settings = found.events[0].settings
+    if not rules.local:
+        models = [a.model for a in recording.started.agents]
+        settings = rules.capped(settings, estimate_box.priced(models, settings.api_base))
+    started = found.events[0].model_copy(
+        update={"run_id": name, "parent": recording.run_id, "note": note, "settings": settings}
+    )
     with Recorder(path) as recorder:
         for event in [started, *found.events[1:]]:
             recorder.append(event)
     try:
-        runner.start(path, policy.visitor(), rules.limits)
+        runner.start(path, policy.visitor(), rules.limits, settings.max_cost or 0.0)
     except runner.CannotStart:
         path.unlink()
         raise

@@ -1,23 +1,29 @@
 """What watching costs: ``python -m tests.bench.bench_live``.
 
 Prints the delay from a reply's arrival at the server (the time of its event) to its step standing drawn in a browser
-that follows the run, and the wall clock of live runs against the same runs from the command line, taking turns. The
-provider is the tests' own, over HTTP; agents disagree in three groups and keep their answers.
+that follows the run, and the wall clock of live runs against the same runs without a page, in a process that has loaded
+everything and from the command line, taking turns. The provider is the tests' own, over HTTP; agents disagree in three
+groups and keep their answers.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from svrmad_core import load
+from svrmad_core import LiteLLMPanel, Settings, load
+from svrmad_core import run as engine_run
 from tests.bench.bench_page import serve
 from tests.browser.conftest import CHROMIUM, FLAGS, ROOT
 from tests.browser.test_live import QUESTION, ask, stubborn
@@ -36,6 +42,17 @@ WATCH = """() => {
     }
   }).observe(document, { subtree: true, attributes: true, attributeFilter: ["data-step"] });
 }"""
+
+
+def up(address: str) -> str:
+    """The address, once its server answers."""
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
+            return address
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError("Streamlit did not start")
 
 
 def watch(page: Page, address: str, provider: FakeProvider, folder: Path) -> tuple[float, list[float]]:
@@ -66,23 +83,41 @@ def from_the_command_line(provider: FakeProvider, folder: Path) -> float:
     return load(made).events[-1].totals.seconds
 
 
+def without_a_page(provider: FakeProvider) -> float:
+    """The same run in this process, where all that is loaded once is loaded; its seconds."""
+    provider._reply = stubborn()
+
+    async def go() -> float:
+        panel = LiteLLMPanel("openai/fake-ok", api_base=provider.base_url)
+        settings = Settings(api_base=provider.base_url, max_tokens_total=100_000)
+        events = [event async for event in engine_run(QUESTION, "svr_mad", panel, settings)]
+        await panel.aclose()
+        return events[-1].totals.seconds
+
+    # Playwright's own loop runs in this thread
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, go()).result()
+
+
 def main() -> None:
     """Run everything and print it."""
-    live, alone, delays = [], [], []
+    live, alone, warm, delays = [], [], [], []
     with tempfile.TemporaryDirectory() as name, FakeProvider(latency=LATENCY) as provider, sync_playwright() as p:
         folder = Path(name)
         server, address = serve(ROOT / "app.py", name)
         browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         try:
             page = browser.new_page(viewport={"width": 1280, "height": 1000})
-            page.goto(address)
+            page.goto(up(address))
             page.locator(".svr-plot[data-step]").first.wait_for(timeout=60_000)
             # the first of each pays for what is loaded once
             watch(page, address, provider, folder)
+            without_a_page(provider)
             for _ in range(RUNS):
                 seconds, found = watch(page, address, provider, folder)
                 live.append(seconds)
                 delays += found
+                warm.append(without_a_page(provider))
                 alone.append(from_the_command_line(provider, folder))
         finally:
             browser.close()
@@ -90,8 +125,11 @@ def main() -> None:
             server.wait(10)
     worst = sorted(delays)[int(0.95 * (len(delays) - 1))]
     print(f"reply -> picture   median {statistics.median(delays):.0f} ms, 95% {worst:.0f} ms, {len(delays)} replies")
-    one, other = statistics.median(live), statistics.median(alone)
-    print(f"a run, median of {RUNS}: live {one:.2f} s, command line {other:.2f} s, ratio {one / other:.3f}")
+    one, bare, other = (statistics.median(found) for found in (live, warm, alone))
+    print(f"a run, median of {RUNS}: live {one:.2f} s, without a page {bare:.2f} s, ratio {one / bare:.3f}")
+    print(
+        f"from the command line {other:.2f} s (its first call loads what LiteLLM loads late), ratio {one / other:.3f}"
+    )
 
 
 if __name__ == "__main__":

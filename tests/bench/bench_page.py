@@ -48,7 +48,7 @@ def serve(script: Path, folder: str) -> tuple[subprocess.Popen[bytes], str]:
     port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
     command += ["--server.headless", "true", "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
-    env = {**os.environ, "SVRMAD_RUNS_DIR": folder, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "SVRMAD_RUNS_DIR": folder, "PYTHONPATH": str(ROOT), "SVRMAD_LOCAL_PORTS": "none"}
     return subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL), f"http://127.0.0.1:{port}"
 
 

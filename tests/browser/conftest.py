@@ -37,7 +37,8 @@ def serve() -> Iterator[Callable[..., str]]:
         port = free_port()
         command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
         command += ["--server.headless", "true", "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
-        env = {**os.environ, **environment}
+        # what listens on the machine that runs the tests is no part of them
+        env = {**os.environ, "SVRMAD_LOCAL_PORTS": "none", **environment}
         process = subprocess.Popen(command, cwd=script.parent, env=env, stdout=subprocess.DEVNULL)
         started.append(process)
         address = f"http://127.0.0.1:{port}"
@@ -76,7 +77,7 @@ def page(chromium):
     """A fresh window; the test fails if the page logs an error of its own."""
     context = chromium.new_context(viewport={"width": 1280, "height": 1000})
     window = context.new_page()
-    window.set_default_timeout(12_000)
+    window.set_default_timeout(60_000)
     errors: list[str] = []
     window.on("pageerror", lambda error: errors.append(str(error)))
     yield window

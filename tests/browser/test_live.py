@@ -255,7 +255,8 @@ def test_a_server_killed_in_mid_run_leaves_a_run_that_goes_on(page, serve, tmp_p
     assert verdict(page)
     recording = load(path)
     assert verify(recording) is None
-    assert len([e for e in recording.events if e.event == "answered"]) == 4
+    # none of the initial answers was asked for again
+    assert len([e for e in recording.events if e.event == "answered"]) == 6
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -284,3 +285,74 @@ def test_the_page_asks_nobody_but_its_server(page, address):
     verdict(page)
     ours = (address.rsplit("/", 1)[0], "ws://", "data:", "blob:")
     assert [url for url in asked if not url.startswith(ours)] == []
+
+
+def test_while_the_provider_limits_calls_a_countdown_says_so(page, address, asked):
+    asked.latency, asked.retry_after = 0, "6"
+    page.goto(address)
+    page.get_by_role("textbox", name="Question").fill(QUESTION)
+    page.get_by_role("textbox", name="Question").press("Control+Enter")
+    choose_server(page, asked, model="fake-429-once")
+    page.get_by_role("button", name="Start the debate").click()
+    page.get_by_text(re.compile("the provider limits the calls, tries again in [1-9] s")).first.wait_for()
+    assert verdict(page)
+
+
+def test_answers_that_cannot_be_read_are_marked_by_hand(page, address, runs):
+    def mumbled(body):
+        own = [m["content"] for m in body["messages"][3:] if m["role"] == "assistant"]
+        return own[-1] if own else "It might be forty, or so they say"
+
+    with FakeProvider(mumbled) as provider:
+        run = ask_and_end(page, address, provider, "fake-ok")
+        page.get_by_text("ends without an answer in the form asked for").first.wait_for()
+        page.get_by_text("Mark by hand what").click()
+        for number in (1, 2, 3, 4):
+            box = page.get_by_role("textbox", name=f"The answer of A{number}")
+            box.fill("40" if number < 4 else "41")
+            box.press("Enter")
+            page.wait_for_timeout(400)
+        page.get_by_role("button", name="Debate from these answers").click()
+        page.wait_for_function("(was) => new URL(location.href).searchParams.get('run') !== was", arg=run)
+        page.locator(".svr-verdict .a").wait_for()
+    (made,) = [load(p) for p in runs.glob("*.jsonl") if load(p).started.parent == run]
+    assert made.started.note.startswith("The answers of A1, A2, A3, A4 were marked by hand")
+    assert made.events[-1].verdict.answer in ("40", "41")
+
+
+def test_a_run_is_saved_under_a_name_and_asked_again(page, address, runs):
+    ask(page, address, question="What is 6 * 7?")
+    verdict(page)
+    page.get_by_role("button", name="Save under a name").click()
+    page.get_by_role("textbox", name="Name").fill("my dice/../demo")
+    page.get_by_role("textbox", name="Name").press("Enter")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_function("() => new URL(location.href).searchParams.get('run') === 'my-dice..demo'")
+    assert load(runs / "my-dice..demo.jsonl").run_id == "my-dice..demo"
+    page.get_by_role("button", name="Ask again with other settings").click()
+    page.get_by_role("button", name="Start the debate").wait_for()
+    assert page.get_by_role("textbox", name="Question").input_value() == "What is 6 * 7?"
+
+
+def test_for_visitors_from_elsewhere_nothing_is_open(page, serve, tmp_path, asked):
+    closed = serve(SVRMAD_RUNS_DIR=str(tmp_path), SVRMAD_OPEN="no", OPENAI_API_KEY=KEY)
+    page.goto(f"{closed}/live")
+    page.get_by_role("textbox", name="Question").fill(QUESTION)
+    page.get_by_role("textbox", name="Question").press("Control+Enter")
+    page.get_by_role("button", name="Key, server").click()
+    page.get_by_text("Which servers can be asked is set by whoever runs this app").wait_for()
+    page.keyboard.press("Escape")
+    box = page.get_by_role("combobox", name=re.compile("Who answers"))
+    page.get_by_role("button", name=re.compile("Clear all")).first.click()
+    box.fill(f"fake-ok @ {asked.base_url}")
+    box.press("Enter")
+    page.get_by_text("This server does not ask models at").wait_for()
+    # an open list hides the rest of the page from roles
+    assert page.locator("button", has_text="Start the debate").is_disabled()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name=re.compile("Clear all")).first.click()
+    box.fill("openai/gpt-4o-mini")
+    box.press("Enter")
+    page.get_by_text("This server does not ask openai/gpt-4o-mini for visitors").wait_for()
+    assert asked.requests == []
+    assert KEY not in page.content()
