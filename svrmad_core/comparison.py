@@ -295,6 +295,27 @@ def at_tokens(points: Sequence[Point], budget: int) -> int:
     return paid[-1] if paid else 1
 
 
+def shared_beliefs(one: Sequence[Any], two: Sequence[Any]) -> tuple[list[int], list[str]]:
+    """Numbers for the beliefs of the second run, so that one number is one answer in both.
+
+    Returns
+    -------
+    (numbers, answers)
+        The number of each of the second run's beliefs: the first run's for an answer that is there too, else one after
+        all of its. And the answers of all numbers.
+    """
+    kind = one[0].problem.kind
+    answers = list(fold(one).beliefs)
+    known, numbers = len(answers), []
+    for answer in fold(two).beliefs:
+        number = next((b for b in range(known) if b not in numbers and _same(answer, answers[b], kind)), None)
+        if number is None:
+            number = len(answers)
+            answers.append(answer)
+        numbers.append(number)
+    return numbers, answers
+
+
 class Parting(NamedTuple):
     """Where two paired runs first differ in what an agent believes."""
 
@@ -373,4 +394,5 @@ __all__ = [
     "parting",
     "root_of",
     "row",
+    "shared_beliefs",
 ]

@@ -20,6 +20,7 @@ from svrmad_core.comparison import (
     families,
     family_of,
     parting,
+    shared_beliefs,
 )
 from svrmad_core.protocols import VARIANTS
 from svrmad_core.recording import list_runs
@@ -187,3 +188,11 @@ def cli_compare(tmp_path, monkeypatch, capsys):
         return code, captured.out, captured.err
 
     return call
+
+
+def test_one_answer_has_one_number_in_both_runs():
+    _, one = asyncio.run(debate(["1", "2", "2"], {("A1", "A2"): "7"}, quorum=4, max_rounds=1))
+    two = paired(one, "all_to_all", ScriptedPanel(["1", "2", "2"], {("A1", 1): "8", ("A2", 1): "7.0"}), "two")
+    numbers, answers = shared_beliefs(one, two)
+    assert answers == ["1", "2", "7", "8"]
+    assert numbers == [0, 1, 3, 2], "7 is 7.0, and 8 is new"

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from svrmad_core import comparison
 from svrmad_core.comparison import Row, changed_minds, compare, course, parting
 from svrmad_core.protocols import PROTOCOLS, variant_title
 from svrmad_core.recording import Recording
@@ -79,12 +80,16 @@ def both(pair: pairing.Pair) -> None:
     one, two = pair.one.events, pair.two.events
     twins.cursor(one, two, names, by, _at(by), lambda value: st.query_params.update({"at": f"{by}-{value}"}))
     inks = theme.ink()
+    # one answer has one colour in both
+    numbers, answers = comparison.shared_beliefs(one, two)
     for column, recording, side in zip(st.columns(2, gap="medium"), (pair.one, pair.two), "ab", strict=True):
+        shared = (tuple(numbers), tuple(answers)) if side == "b" else ((), ())
         with column:
             for what in ("graph", view or "scores"):
                 film = stage.film_of(
                     *(recording.run_id, len(recording.events), recording.events[-1].at, inks, what, False, None),
                     recording,
+                    *shared,
                 )
                 plot(recording.run_id, film, what, inks, key=f"{side}_{what}")
     _courses(pair, names, by, inks)

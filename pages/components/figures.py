@@ -374,7 +374,8 @@ def _label(s: State, n: int) -> str:
     if n > MANY:
         return number(s.svr if s.svr is not None else s.prior)
     score = f"SVR {number(s.svr)}" if s.svr is not None else f"prior {number(s.prior)}"
-    return f"{plotly_text(short(s.answer, 14))}<br>{score}"
+    # what fits beside a node on half a page
+    return f"{plotly_text(short(s.answer, 10))}<br>{score}"
 
 
 # -- the scores over the turns ---------------------------------------------------------------------------------------

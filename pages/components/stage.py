@@ -14,7 +14,7 @@ from . import figures, story, theme
 from .look import Ink
 from .plot import plot
 from .timeline import jump, timeline
-from .walk import Walk, walk
+from .walk import Walk, renumbered, walk
 
 VIEWS = {"scores": "Scores", "slope": "Prior → now", "flow": "Beliefs"}
 
@@ -52,9 +52,16 @@ def film_of(
     grouped: bool,
     right: int | None,
     _recording: Recording,
+    numbers: tuple[int, ...] = (),
+    answers: tuple[str, ...] = (),
 ) -> str:
-    """A picture of every step as JSON, built once for all who look at the run."""
+    """A picture of every step as JSON, built once for all who look at the run.
+
+    ``numbers`` and ``answers`` give beliefs the colours that they have in another run.
+    """
     found = walk_of(_recording)
+    if numbers:
+        found = renumbered(found, numbers, answers)
     match picture:
         case "graph":
             made = figures.graph(found, inks, grouped)

@@ -80,6 +80,28 @@ def walk(events: Sequence[Any]) -> Walk:
     return found._replace(links=debate.links, beliefs=debate.beliefs, verdict=debate.verdict)
 
 
+def renumbered(w: Walk, numbers: Sequence[int], answers: Sequence[str]) -> Walk:
+    """The same walk with other numbers for its beliefs, and so other colours.
+
+    Parameters
+    ----------
+    numbers
+        The new number of each belief.
+    answers
+        The answer of each new number.
+    """
+
+    def new(belief: int | None) -> int | None:
+        return None if belief is None else numbers[belief]
+
+    agents = {name: [s._replace(belief=new(s.belief)) for s in states] for name, states in w.agents.items()}
+    links = [
+        x._replace(before=new(x.before), after=new(x.after), challenger_belief=new(x.challenger_belief))
+        for x in w.links
+    ]
+    return w._replace(agents=agents, links=links, beliefs=list(answers))
+
+
 def _state(debate: Debate, name: str) -> State:
     s = debate.agents[name]
     return State(
