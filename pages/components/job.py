@@ -16,6 +16,7 @@ from svrmad_core import Control, PanelError, Problem, Recorder, Recording, Recor
 from svrmad_core import resume as resume_run
 from svrmad_core import run as new_run
 from svrmad_core.panels import Panel, Request, panel_for
+from svrmad_core.protocols import variant_of
 from svrmad_core.records import Agent, Settings
 from svrmad_core.secrets import redact
 
@@ -53,6 +54,8 @@ class Job:
         The run's name and its recording, both known at once, and what it asks; no question until it is known.
     owner
         Whose it is, as the page names its visitors, or None.
+    parent_id, method
+        Of a new run: whose initial answers it takes over, or None, and what it is a run of.
     steps
         Events in the recording so far, those from before included; 0 until it is read.
     verdict
@@ -66,6 +69,8 @@ class Job:
     def __init__(self, path: Path, owner: str | None = None, paused: bool = False) -> None:
         self.path, self.run_id, self.owner = path, path.stem, owner
         self.question = ""
+        self.parent_id: str | None = None
+        self.method = ""
         self.reserve = 0.0
         """US dollars that it may spend at most; 0 where no cap is set."""
         self.verdict: Verdict | None = None
@@ -205,6 +210,8 @@ class NewRun(Job):
         self.question, self.protocol, self.pace = problem.question, protocol, pace
         self._problem, self._models, self._settings = problem, models, settings
         self._key, self._parent, self._note = key, parent, note
+        self.parent_id = parent.run_id if parent is not None else None
+        self.method = variant_of(protocol, settings)
 
     def work(self) -> None:
         try:

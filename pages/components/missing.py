@@ -5,24 +5,30 @@ from __future__ import annotations
 import streamlit as st
 
 from svrmad_core.estimate import estimate
-from svrmad_core.protocols import VARIANTS, variant_of
+from svrmad_core.protocols import VARIANTS
 from svrmad_core.recording import Recording
 from svrmad_core.records import Settings
 
 from . import estimate_box, library, pairing, policy, runner
 from .lazily import unfolds
+from .look import plain
 
 _BUDGETS = ("max_rounds", "max_links", "max_tokens_total", "max_cost")
+
+
+_QUEUE = "compare_queue"
+"""(root, key) of methods that wait until there is room for another run."""
 
 
 def offers(pair: pairing.Pair) -> None:
     """One line for each method that is missing: its estimate, and its button; what is under way, with its progress."""
     root = _root(pair)
-    under_way = [j for j in runner.jobs() if j.events and j.events[0].parent == root.run_id and not j.done]
-    if under_way:
-        _progress(root.run_id)
-    running = {_method(j) for j in under_way}
-    missing = [key for key in VARIANTS if key not in pairing.newest(pair.family) and key not in running]
+    under_way = [j for j in runner.jobs() if j.parent_id == root.run_id and not j.done]
+    waiting = [key for name, key in st.session_state.get(_QUEUE, []) if name == root.run_id]
+    if under_way or waiting:
+        _progress(root)
+    taken = {j.method for j in under_way} | set(waiting)
+    missing = [key for key in VARIANTS if key not in pairing.newest(pair.family) and key not in taken]
     _failures(root.run_id)
     if not missing:
         return
@@ -35,11 +41,6 @@ def offers(pair: pairing.Pair) -> None:
 def _root(pair: pairing.Pair) -> Recording:
     """The run whose initial answers are taken over: the family's first, which asked for all of them."""
     return library.open_run(pair.family[0].run_id) if pair.family else pair.one
-
-
-def _method(job: runner.Job) -> str:
-    started = job.events[0]
-    return variant_of(started.protocol, started.settings)
 
 
 def settings_of(parent: Recording, key: str) -> Settings:
@@ -68,51 +69,70 @@ def _lines(root: Recording, missing: list[str]) -> None:
         left.markdown(f"**{VARIANTS[key].title}**")
         middle.markdown(estimate_box.line(made))
         if right.button("Run", key=f"run_{key}", disabled=refused is not None, help=refused, width="stretch"):
-            begin(root, [key], models)
+            queue(root, [key])
     if len(missing) > 1 and st.button(
         f"Run all {len(missing)}", key="run_all", icon=":material/playlist_play:", disabled=refused is not None
     ):
-        begin(root, missing, models)
+        queue(root, missing)
 
 
-def begin(root: Recording, keys: list[str], models: list[str]) -> None:
-    """Begin paired runs in the server; what does not fit beside others is not begun, and that is said."""
-    rules = policy.current()
-    priced = estimate_box.priced(models, root.started.settings.api_base)
-    for key in keys:
-        try:
-            runner.begin(
-                root.started.problem,
-                VARIANTS[key].protocol,
-                models,
-                rules.capped(settings_of(root, key), priced),
-                api_key=st.session_state.get("live_key") or None,
-                parent=root,
-                owner=policy.visitor(),
-                limits=rules.limits,
-                hidden=rules.library == "private",
-            )
-        except runner.CannotStart as error:
-            st.session_state["compare_full"] = str(error)
-            break
+def queue(root: Recording, keys: list[str]) -> None:
+    """Let these methods run, each as soon as there is room."""
+    st.session_state.setdefault(_QUEUE, []).extend((root.run_id, key) for key in keys)
+    _fill(root)
     st.rerun()
+
+
+def _fill(root: Recording) -> None:
+    """Begin what waits, as far as there is room."""
+    waiting: list[tuple[str, str]] = st.session_state.get(_QUEUE, [])
+    while waiting and waiting[0][0] == root.run_id:
+        try:
+            _begin(root, waiting[0][1])
+        except runner.CannotStart as error:
+            mine = [j for j in runner.jobs() if j.parent_id == root.run_id and not j.done]
+            if not mine:
+                # nothing of this page will end and make room
+                waiting.clear()
+                st.session_state["compare_full"] = str(error)
+            return
+        waiting.pop(0)
+
+
+def _begin(root: Recording, key: str) -> None:
+    rules = policy.current()
+    models = [a.model for a in root.started.agents]
+    priced = estimate_box.priced(models, root.started.settings.api_base)
+    runner.begin(
+        root.started.problem,
+        VARIANTS[key].protocol,
+        models,
+        rules.capped(settings_of(root, key), priced),
+        api_key=st.session_state.get("live_key") or None,
+        parent=root,
+        owner=policy.visitor(),
+        limits=rules.limits,
+        hidden=rules.library == "private",
+    )
 
 
 def _failures(root: str) -> None:
     if full := st.session_state.pop("compare_full", None):
         st.warning(full, icon=":material/hourglass:")
     for job in runner.jobs():
-        if job.done and job.error and job.events and job.events[0].parent == root:
-            st.error(job.error, icon=":material/error:")
+        if job.done and job.error and job.parent_id == root:
+            st.error(plain(job.error), icon=":material/error:")
             runner.forget(job)
 
 
 @st.fragment(run_every=1.0)
-def _progress(root: str) -> None:
-    """How the paired runs are going; the page is drawn anew as soon as one ends."""
-    mine = [j for j in runner.jobs() if j.events and j.events[0].parent == root]
+def _progress(root: Recording) -> None:
+    """How the paired runs are going; the page is drawn anew as soon as one ends, and what waits is begun."""
+    _fill(root)
+    mine = [j for j in runner.jobs() if j.parent_id == root.run_id]
     ended = frozenset(j.run_id for j in mine if j.done)
-    if st.session_state.setdefault("compare_ended", ended) != ended:
+    waiting = [VARIANTS[key].title for name, key in st.session_state.get(_QUEUE, []) if name == root.run_id]
+    if st.session_state.get("compare_ended", frozenset()) != ended or (len(ended) == len(mine) and not waiting):
         st.session_state["compare_ended"] = ended
         library.paired_all_to_all.clear()
         st.rerun()
@@ -121,9 +141,12 @@ def _progress(root: str) -> None:
             continue
         left, right = st.columns([6, 1], vertical_alignment="center")
         replies = sum(e.event in ("revised", "debated", "summarized", "turn_failed") for e in job.events)
-        title = VARIANTS[_method(job)].title
-        left.markdown(f":material/progress_activity: **{title}** · {replies} replies so far")
+        left.markdown(f":material/progress_activity: **{VARIANTS[job.method].title}** · {replies} replies so far")
         right.button("Stop", key=f"stop_{job.run_id}", on_click=job.stop, disabled=job.stopping, width="stretch")
+    if waiting:
+        left, right = st.columns([6, 1], vertical_alignment="center")
+        left.caption(f"Next, as soon as there is room: {', '.join(waiting)}")
+        right.button("Do not run these", key="unqueue", on_click=st.session_state[_QUEUE].clear, width="stretch")
 
 
-__all__ = ["begin", "offers", "settings_of"]
+__all__ = ["offers", "queue", "settings_of"]
