@@ -10,9 +10,8 @@ from .answers import same_answer
 
 def unread(events: Sequence[Any]) -> dict[str, str]:
     """Agents whose initial reply says something and holds no readable answer -> the reply."""
-    return {
-        e.agent: e.turn.reply for e in events if e.event == "answered" and e.belief is None and e.turn.reply.strip()
-    }
+    found = {e.agent: e.turn.reply for e in events if e.event == "answered" and e.belief is None}
+    return {a.name: found[a.name] for a in events[0].agents if found.get(a.name, "").strip()}
 
 
 def marked(events: Sequence[Any], answers: Mapping[str, str]) -> list[Any]:

@@ -63,6 +63,8 @@ def _buttons(job: runner.Job) -> None:
     def back() -> None:
         st.query_params.pop("step", None)
         jump()
+        # the scene is to be drawn even if nothing new has come
+        st.session_state[_DRAWN] = None
 
     with st.container(horizontal=True, vertical_alignment="center"):
         if held:

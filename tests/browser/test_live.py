@@ -31,7 +31,7 @@ def stubborn():
 @pytest.fixture
 def asked():
     """A provider that takes its time."""
-    with FakeProvider(stubborn(), latency=0.6) as provider:
+    with FakeProvider(stubborn(), latency=2.0) as provider:
         yield provider
 
 
@@ -127,14 +127,14 @@ def test_step_by_step_nothing_is_sent_before_a_press_and_the_page_says_what_will
     page.get_by_role("button", name="Step", exact=True).click()
     page.get_by_text(re.compile("The next step: open round 1")).wait_for()
     assert len([r for r in asked.requests if r.method == "POST"]) == 6
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Go on", exact=True).click()
     assert verdict(page)
 
 
 def test_pause_and_stop_keep_everything(page, address, runs, asked):
     asked.latency = 1.0
     run = ask(page, address, asked)
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_text("Held. The next step").wait_for()
     sent = len(asked.requests)
     page.wait_for_timeout(1500)
@@ -147,7 +147,8 @@ def test_pause_and_stop_keep_everything(page, address, runs, asked):
 
 
 def test_scrubbing_back_while_it_runs_and_a_button_to_the_live_end(page, address, asked):
-    asked.latency = 2.0
+    # slow enough for a machine that is busy: what is scrubbed must still be under way
+    asked.latency = 5.0
     ask(page, address, asked)
     page.get_by_text(re.compile(r"^step [7-9] of")).wait_for()
     page.keyboard.press("Home")
@@ -156,9 +157,8 @@ def test_scrubbing_back_while_it_runs_and_a_button_to_the_live_end(page, address
     page.wait_for_timeout(2500)
     assert step(page).startswith("step 1 of")
     page.get_by_role("button", name="Back to the live end").click()
-    page.wait_for_timeout(800)
-    now, last = re.findall(r"\d+", step(page))
-    assert now == last
+    page.get_by_text(re.compile(r"^step (\d+) of \1$")).wait_for()
+    assert page.get_by_role("button", name="Stop", exact=True).count() == 1
     assert verdict(page)
 
 
