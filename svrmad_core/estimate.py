@@ -269,7 +269,7 @@ def _longest(protocol: str, settings: Settings, known: Debate | None) -> _Plan:
 
 
 def _challenges(settings: Settings, rounds: int, disagree: int) -> _Plan:
-    """Rounds of SVR-MAD, each agent in turn the receiver (frozen priors: always one), with all challengers there can be."""
+    """Rounds of SVR-MAD with all challengers there can be; the receiver is each agent in turn, by frozen priors one."""
     n, each = settings.agents, min(settings.challengers, disagree)
     if n == 1:
         return []
