@@ -262,17 +262,21 @@ def _longest(protocol: str, settings: Settings, known: Debate | None) -> _Plan:
     if protocol == "svr_mad":
         return _challenges(settings, rounds, settings.agents - 1)
     heard = _hears(protocol, settings, known)[1]
-    return _cut([step for r in range(1, rounds + 1) for step in _round(protocol, settings, r, heard)], settings)
+    # which beliefs there are is known for the first round only
+    later = _hears(protocol, settings, None)[1]
+    plan = [step for r in range(1, rounds + 1) for step in _round(protocol, settings, r, heard if r == 1 else later)]
+    return _cut(plan, settings)
 
 
 def _challenges(settings: Settings, rounds: int, disagree: int) -> _Plan:
-    """Rounds of SVR-MAD, each agent in turn the receiver, with as many challengers as there can be."""
+    """Rounds of SVR-MAD with all challengers there can be; the receiver is each agent in turn, by frozen priors one."""
     n, each = settings.agents, min(settings.challengers, disagree)
     if n == 1:
         return []
     plan: _Plan = []
     for number in range(1, rounds + 1):
-        debates = [_Call(number, (number - 1) % n, 1)] * each
+        receiver = 0 if settings.score == "prior" else (number - 1) % n
+        debates = [_Call(number, receiver, 1)] * each
         plan += [debates] if settings.round_mode == "parallel" else [[d] for d in debates]
     return _cut(plan, settings)
 
@@ -302,7 +306,8 @@ def _lengths(known: Debate | None, dealt: Sequence[str], settings: Settings) -> 
             for _, t in s.turns
         ]
         if any(written):
-            return 0.6 * sum(written) / len(written), 1.5 * max(written)
+            # replies to a challenge were up to 3.6 times as long as the longest initial answer
+            return 0.6 * sum(written) / len(written), min(3.6 * max(written), float(settings.max_tokens))
     if all(m.startswith(PREFIX) for m in dealt):
         return _SHORT, 200
     return min(_SHORT, settings.max_tokens), min(_LONG, settings.max_tokens)
