@@ -88,6 +88,13 @@ def _sentence(model: str, turn: Turn, settings: Settings, panel: LiteLLMPanel) -
         told = "it gives no log-probabilities"
         if settings.prior in ("perplexity", "min_logprob"):
             told += ", so priors will come from stated confidence"
+    told += (
+        ", and its replies can be watched as they are written"
+        if panel.streams(model)
+        else ", so its replies come whole: a stream could lose them"
+        if turn.signals is not None
+        else ""
+    )
     dropped = panel.dropped.get(model, set()) - {"logprobs"}
     left_out = f"; it takes no {' and no '.join(sorted(dropped))}" if dropped else ""
     return f"{model} answers in {turn.latency:.1f} s{read}; {told}{left_out}."

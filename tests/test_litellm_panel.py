@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -523,3 +524,84 @@ def test_the_fake_provider_streams_and_lists_its_models(provider):
     assert "".join(c["delta"].get("content", "") for c in choices).startswith("I worked it out.")
     assert not any("logprobs" in c for c in choices)
     assert choices[-1]["finish_reason"] == "stop"
+
+
+# -- replies as they are written ----------------------------------------------------------------------------------
+
+
+async def watched(panel: LiteLLMPanel, **settings) -> tuple[Turn, list[int]]:
+    """A turn that somebody watches, and the counts that were told."""
+    counts: list[int] = []
+    made = replace(request(panel, **settings), on_tokens=counts.append)
+    try:
+        return await panel.ask(made), counts
+    finally:
+        await panel.aclose()
+
+
+async def test_a_reply_is_streamed_where_the_provider_gives_no_log_probabilities(provider):
+    panel = LiteLLMPanel("mistral/fake-ok", api_base=provider.base_url, api_key=GIVEN_KEY, backoff=0.01)
+    assert panel.streams("mistral/fake-ok")
+    turn, counts = await watched(panel)
+    whole = await ask(LiteLLMPanel("mistral/fake-ok", api_base=provider.base_url, api_key=GIVEN_KEY))
+    assert provider.requests[0].body["stream"] is True
+    assert not provider.requests[1].body.get("stream"), "nobody watches"
+    assert counts == list(range(1, len(counts) + 1))
+    assert len(counts) > 3
+    assert (turn.reply.split(), turn.answer, turn.confidence) == (whole.reply.split(), whole.answer, whole.confidence)
+    assert (turn.prompt_tokens, turn.completion_tokens) == (whole.prompt_tokens, whole.completion_tokens)
+    assert turn.finish_reason == "stop"
+
+
+async def test_a_reply_with_log_probabilities_is_not_streamed(provider):
+    panel = panel_at(provider)
+    assert not panel.streams("openai/fake-ok")
+    turn, counts = await watched(panel)
+    assert (counts, turn.signals is not None) == ([], True)
+
+
+async def test_once_log_probabilities_are_refused_replies_are_streamed(provider):
+    panel = panel_at(provider, "fake-reject-logprobs")
+    turn, counts = await watched(panel)
+    assert panel.streams("openai/fake-reject-logprobs")
+    assert turn.answer is not None
+    assert counts
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        ("fake-401", "auth"),
+        ("fake-404", "not_found"),
+        ("fake-429", "rate_limit"),
+        ("fake-500", "server"),
+        ("fake-402", "credit"),
+        ("fake-context", "context_length"),
+        ("fake-drop", "connection"),
+        ("fake-hang", "timeout"),
+        ("fake-malformed", "bad_reply"),
+        ("fake-echo-key", "auth"),
+    ],
+)
+async def test_faults_of_a_stream_are_those_of_a_whole_reply(provider, model, kind):
+    panel = LiteLLMPanel(f"mistral/{model}", api_base=provider.base_url, api_key=GIVEN_KEY, backoff=0.01)
+    with pytest.raises(PanelError) as caught:
+        await watched(panel, timeout=1)
+    assert caught.value.kind == kind
+    assert GIVEN_KEY not in caught.value.message
+
+
+async def test_who_stops_in_the_middle_of_a_stream_leaves_no_connection(provider):
+    panel = LiteLLMPanel("mistral/fake-hang", api_base=provider.base_url, api_key=GIVEN_KEY)
+    asking = asyncio.create_task(panel.ask(replace(request(panel, timeout=60), on_tokens=lambda count: None)))
+    while not provider.requests:
+        await asyncio.sleep(0.05)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await panel.aclose()
+    for _ in range(100):
+        if provider.open_connections == 0:
+            break
+        await asyncio.sleep(0.05)
+    assert provider.open_connections == 0

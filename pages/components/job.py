@@ -43,6 +43,8 @@ class Asking:
     since: float
     waits_until: float | None = None
     why: str | None = None
+    tokens: int = 0
+    """Pieces of the reply that have come so far; 0 where replies are not streamed."""
 
 
 class Job:
@@ -296,8 +298,12 @@ class _Watched:
                 until = time.time() + seconds
                 self._asking[number] = replace(self._asking[number], waits_until=until, why=kind)
 
+        def arrives(count: int) -> None:
+            if number in self._asking:
+                self._asking[number] = replace(self._asking[number], tokens=count, waits_until=None, why=None)
+
         try:
-            turn = await self.panel.ask(replace(request, on_wait=waits))
+            turn = await self.panel.ask(replace(request, on_wait=waits, on_tokens=arrives))
             if self._pace:
                 await asyncio.sleep(turn.latency * self._pace)
             return turn

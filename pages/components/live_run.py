@@ -105,7 +105,8 @@ def _chip(asking: runner.Asking) -> str:
         left = max(1, round(asking.waits_until - now))
         return f'<span class="chip wait">{asking.agent}: {why}, tries again in {left} s</span>'
     seconds = int(now - asking.since)
-    return f'<span class="chip"><b>{asking.agent}</b> thinks{heard}<span class="dots"></span> {seconds} s</span>'
+    came = f" · {asking.tokens} tokens" if asking.tokens else ""
+    return f'<span class="chip"><b>{asking.agent}</b> thinks{heard}<span class="dots"></span> {seconds} s{came}</span>'
 
 
 @st.fragment

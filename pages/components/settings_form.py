@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from svrmad_core.protocols import PROTOCOLS
+from svrmad_core.protocols.sid_et import SIGNAL_TITLES
 from svrmad_core.records import Settings
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -49,6 +50,17 @@ _OPTIONAL: dict[str, tuple[str, dict[str, Any]]] = {
 _ONLY_FOR: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
     "sparse": {"neighbours": ("k, neighbours heard", {"min_value": 1, "max_value": 23})},
     "group_debate": {"group_size": ("Agents of a group", {"min_value": 2, "max_value": 24})},
+    "sid_et": {
+        "exit_threshold": ("Leave at or below, nats", {"min_value": 0.0, "step": 0.1, "placeholder": "the signal's"}),
+        "exit_confidence": ("Else at or above, confidence", {"min_value": 0.0, "max_value": 1.0, "step": 0.05}),
+    },
+}
+_CHOICES_ONLY_FOR: dict[str, dict[str, tuple[str, dict[Any, str]]]] = {
+    "group_debate": {"summaries": ("Groups hear", {False: "nobody else", True: "each other's summaries"})},
+    "sid_et": {
+        "exit_variant": ("Who may leave", {"per_agent": "each agent", "gate_first": "the first, for all"}),
+        "exit_signal": ("Signal", SIGNAL_TITLES),
+    },
 }
 _A_ROW = 3
 
@@ -77,7 +89,7 @@ def preset() -> None:
 
 
 def _names() -> list[str]:
-    own = [name for fields in _ONLY_FOR.values() for name in fields]
+    own = [name for each in (_ONLY_FOR, _CHOICES_ONLY_FOR) for fields in each.values() for name in fields]
     return [*_CHOICES, *_NUMBERS, *_OPTIONAL, *own]
 
 
@@ -124,6 +136,15 @@ def chosen() -> tuple[str, dict[str, Any]]:
                 _ONLY_FOR[protocol],
                 lambda label, more, key: st.number_input(label, key=key, persist_state="session", **more),
             )
+        if protocol in _CHOICES_ONLY_FOR:
+            values |= _row(
+                _CHOICES_ONLY_FOR[protocol],
+                lambda label, options, key: st.selectbox(
+                    label, list(options), key=key, format_func=options.get, persist_state="session"
+                ),
+            )
+        if note := PROTOCOLS[protocol].note:
+            st.caption(note)
         st.caption("What is left empty is the method's: quorum ⌈0.8 N⌉, N rounds (2 for the other protocols).")
     return protocol, values
 

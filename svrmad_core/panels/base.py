@@ -42,6 +42,8 @@ class Request:
     round: int
     task: Literal["reply", "summary"] = "reply"
     on_wait: Callable[[str, float], None] | None = field(default=None, compare=False)
+    on_tokens: Callable[[int], None] | None = field(default=None, compare=False)
+    """Told how many pieces (tokens, for most providers) of the reply have come, where that loses nothing."""
 
     @property
     def agent(self) -> Agent:

@@ -41,7 +41,9 @@ MOST_QUOTED = 200
 """Characters quoted of what a provider said."""
 
 _RETRIED = {"rate_limit", "timeout", "connection", "server", "bad_reply"}
-_DROPPABLE = ("logprobs", "seed", "temperature")
+_DROPPABLE = ("logprobs", "seed", "stream_options", "temperature")
+_TELL_USAGE = {"anthropic", "bedrock", "cohere", "cohere_chat", "gemini", "ollama", "ollama_chat", "vertex_ai"}
+"""Providers whose streams tell the usage in their own way; all others are asked to, as OpenAI is."""
 _OWN_DOMAINS = {
     "anthropic": ("anthropic.com",),
     "azure": ("openai.azure.com", "cognitiveservices.azure.com"),
@@ -148,6 +150,7 @@ class _Call:
     parameters: dict[str, Any]
     timeout: float
     on_wait: Callable[[str, float], None] | None = None
+    on_tokens: Callable[[int], None] | None = None
     sent: int = 0
     failed: int = 0
     timeouts: int = 0
@@ -233,7 +236,8 @@ class LiteLLMPanel:
             _users.setdefault(asyncio.get_running_loop(), set()).add(id(self))
         target = self._target(litellm, request.agent.model)
         settings = request.debate.settings
-        call = _Call(litellm, target, self._parameters(target, request), settings.timeout, request.on_wait)
+        parameters = self._parameters(target, request)
+        call = _Call(litellm, target, parameters, settings.timeout, request.on_wait, request.on_tokens)
         reply = await self._answer(call)
         latency = time.perf_counter() - call.first_sent
         problem = request.debate.problem
@@ -251,6 +255,19 @@ class LiteLLMPanel:
             finish_reason=reply.finish_reason,
             reasoning=reply.reasoning,
         )
+
+    def streams(self, model: str) -> bool:
+        """Whether a model's replies are read as they are written, if somebody watches.
+
+        Many providers leave log-probabilities out of a stream. So only those are streamed that give none anyway, or
+        have refused them.
+
+        Raises
+        ------
+        PanelError
+            If LiteLLM knows no provider for the model.
+        """
+        return not self._target(warm_up(), model).logprobs or "logprobs" in self.dropped.get(model, ())
 
     def unpriced(self) -> list[str]:
         """The models whose calls have no known price, so that a budget in money cannot count them.
@@ -373,14 +390,19 @@ class LiteLLMPanel:
 
     async def _attempt(self, call: _Call) -> tuple[_Reply | None, _Fault]:
         async with self._slot():
-            for name in self.dropped.get(call.target.model, ()):
+            refused = self.dropped.get(call.target.model, set())
+            streamed = call.on_tokens is not None and ("logprobs" not in call.parameters or "logprobs" in refused)
+            if streamed and "stream" not in call.parameters:
+                call.parameters |= _stream_parameters(call.target)
+            for name in refused:
                 call.parameters.pop(name, None)
             call.sent += 1
             call.first_sent = call.first_sent or time.perf_counter()
             try:
                 with _unlogged():
                     # LiteLLM's own timeout is for each read; a reply that trickles in would outlast it
-                    response = await asyncio.wait_for(call.litellm.acompletion(**call.parameters), call.timeout)
+                    asked = _streamed(call) if streamed else call.litellm.acompletion(**call.parameters)
+                    response = await asyncio.wait_for(asked, call.timeout)
                 return _reply_of(call, response), _Fault("")
             except Exception as error:
                 parts = _refused_parts(error)
@@ -541,6 +563,41 @@ async def _close_clients(litellm: ModuleType) -> None:
 
 
 # -- reading a response --------------------------------------------------------------------------------
+
+
+def _stream_parameters(target: _Target) -> dict[str, Any]:
+    parameters: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+    if target.provider not in _TELL_USAGE:
+        # LiteLLM leaves out what it does not know of, and would then guess the usage
+        parameters["allowed_openai_params"] = ["stream_options"]
+    return parameters
+
+
+async def _streamed(call: _Call) -> Any:
+    """A response read piece by piece, with each counted, and put together as if it had come whole."""
+    assert call.on_tokens is not None
+    stream = await call.litellm.acompletion(**call.parameters)
+    pieces: list[Any] = []
+    count = 0
+    try:
+        async for piece in stream:
+            pieces.append(piece)
+            delta = piece.choices[0].delta if piece.choices else None
+            if delta is not None and (delta.content or getattr(delta, "reasoning_content", None)):
+                count += 1
+                call.on_tokens(count)
+    finally:
+        # who stops in the middle leaves no connection behind
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+    whole = call.litellm.stream_chunk_builder(pieces, messages=call.parameters["messages"])
+    usage = next((p.usage for p in reversed(pieces) if getattr(p, "usage", None)), None)
+    if whole is None or (not count and usage is None):
+        raise JSONDecodeError("nothing came", "", 0)
+    # the builder would count what it was not told
+    whole.usage = usage
+    return whole
 
 
 def _reply_of(call: _Call, response: Any) -> _Reply:
