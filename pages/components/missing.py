@@ -23,7 +23,9 @@ _QUEUE = "compare_queue"
 def offers(pair: pairing.Pair) -> None:
     """One line for each method that is missing: its estimate, and its button; what is under way, with its progress."""
     root = _root(pair)
-    under_way = [j for j in runner.jobs() if j.parent_id == root.run_id and not j.done]
+    jobs = [j for j in runner.jobs() if j.parent_id == root.run_id]
+    under_way = [j for j in jobs if not j.done]
+    _late(pair, jobs)
     waiting = [key for name, key in st.session_state.get(_QUEUE, []) if name == root.run_id]
     if under_way or waiting:
         _progress(root)
@@ -36,6 +38,16 @@ def offers(pair: pairing.Pair) -> None:
     if box := unfolds(title, "open_missing", icon=":material/add_circle:"):
         with box:
             _lines(root, missing)
+
+
+def _late(pair: pairing.Pair, jobs: list[runner.Job]) -> None:
+    """Begin the page anew if a run has ended since its runs were listed: nothing else would show it."""
+    listed = {info.run_id for info in pair.family if info.verdict is not None}
+    seen: set[str] = st.session_state.setdefault("compare_seen", set())
+    late = {j.run_id for j in jobs if j.done and j.verdict is not None} - listed - seen
+    if late:
+        seen |= late
+        st.rerun()
 
 
 def _root(pair: pairing.Pair) -> Recording:
