@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
@@ -34,6 +35,12 @@ def ours() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name.startswith("run-")]
 
 
+def tasks() -> int:
+    """Tasks that are not done, on whatever loop: of this test's own there is none."""
+    gc.collect()
+    return sum(not task.done() for task in gc.get_objects() if isinstance(task, asyncio.Task))
+
+
 def go(folder, provider, seed):
     settings = Settings(agents=AGENTS, api_base=provider.base_url, seed=seed, round_mode="parallel")
     problem = Problem(question=f"Question number {seed}: which number?", reference="42")
@@ -64,7 +71,7 @@ def test_ten_runs_of_eight_agents_at_once(tmp_path, caplog):
         # the first run makes what stays for good: executors, the process that compares answers
         wait([go(tmp_path / "first", provider, 100)])
         time.sleep(0.5)
-        before = threading.active_count(), sockets()
+        before = threading.active_count(), sockets(), tasks()
         provider.most_in_flight = 0
         jobs = [go(tmp_path, provider, seed) for seed in range(RUNS)]
         wait(jobs)
@@ -86,6 +93,7 @@ def test_ten_runs_of_eight_agents_at_once(tmp_path, caplog):
         assert provider.open_connections == 0
         assert sockets() <= before[1]
         assert threading.active_count() <= before[0]
+        assert tasks() <= before[2]
     for path in tmp_path.rglob("*.jsonl"):
         assert KEY.encode() not in path.read_bytes()
     assert KEY not in caplog.text
