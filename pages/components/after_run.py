@@ -89,6 +89,10 @@ def _reason(end: Debate) -> str:
             return f"Consensus: {of} hold it, and {end.settings.needed_for_consensus} are enough."
         case "vote":
             return f"Vote: {of} hold it; nobody survived well enough before the budget or the challengers ran out."
+        case "early_exit":
+            return f"Early exit: {verdict.agent} was confident of its answer, and nobody else was asked."
+        case "trajectory":
+            return "Best trajectory: the path of every answer counts, not the vote."
         case "stopped":
             return f"Stopped by hand: {of} held it then." if held else "Stopped by hand before there was an answer."
     return "No agent has a readable answer."
@@ -232,6 +236,8 @@ def _next(recording: Recording, rules: Policy) -> None:
             st.rerun()
         if st.button("Open in Replay", icon=":material/play_circle:"):
             st.switch_page("pages/replay.py", query_params={"run": run})
+        if st.button("Compare", icon=":material/compare:", help="Beside other methods from the same initial answers"):
+            st.switch_page("pages/compare.py", query_params={"one": run})
         with st.popover("Share", icon=":material/link:"):
             st.caption("Whoever has this link and can reach this server sees the run.")
             st.code(
