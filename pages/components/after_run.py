@@ -102,8 +102,14 @@ def _against(recording: Recording, end: Debate, rules: Policy) -> None:
     """What the run took beside all-to-all: measured if a paired replay is there, else estimated."""
     if end.protocol == "all_to_all":
         return
+    # the jobs before the list: a replay that ends in between is then still looked at again
+    replays = [j for j in runner.jobs() if j.parent_id == recording.run_id and j.method == "all_to_all"]
+    job = next((j for j in replays if not j.done), None)
     paired = library.paired_all_to_all(recording.run_id)
-    job = next((j for j in runner.jobs() if j.events and j.events[0].parent == recording.run_id and not j.done), None)
+    if paired is None and any(j.done and j.verdict is not None for j in replays):
+        # what was remembered is from before it ended
+        library.paired_all_to_all.clear()
+        paired = library.paired_all_to_all(recording.run_id)
     mine = end.totals()
     head, rows = _measured(mine, paired) if paired is not None else _estimated(recording, end)
     body = "".join(f"<tr><th>{n}</th>{''.join(f'<td>{safe(c)}</td>' for c in cells)}</tr>" for n, cells in rows)
@@ -111,6 +117,9 @@ def _against(recording: Recording, end: Debate, rules: Policy) -> None:
         f'{_CSS}<table class="svr-against"><thead><tr><th></th><th>this run</th><th>{head}</th></tr></thead>'
         f"<tbody>{body}</tbody></table>"
     )
+    for broken in (j for j in replays if j.done and j.error):
+        st.error(plain(broken.error or ""), icon=":material/error:")
+        runner.forget(broken)
     if job is not None:
         _replaying(job)
     elif paired is None and end.verdict is not None and any(s.turns for s in end.agents.values()):
