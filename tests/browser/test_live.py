@@ -356,3 +356,13 @@ def test_for_visitors_from_elsewhere_nothing_is_open(page, serve, tmp_path, aske
     page.get_by_text("This server does not ask openai/gpt-4o-mini for visitors").wait_for()
     assert asked.requests == []
     assert KEY not in page.content()
+
+
+def test_tokens_are_counted_as_they_come_where_that_loses_nothing(page, address):
+    said = f"{'step ' * 60}\nAnswer: \\boxed{{6}}\nConfidence: 80"
+    with FakeProvider(lambda body: said, token_delay=0.1) as provider:
+        ask(page, address, provider, model="fake-reject-logprobs")
+        counted = page.locator(".svr-signs .chip", has_text=re.compile(r"· \d+ tokens"))
+        counted.first.wait_for()
+        assert verdict(page).endswith("6")
+        assert any(r.body.get("stream") for r in provider.requests)

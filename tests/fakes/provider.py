@@ -74,6 +74,8 @@ class FakeProvider:
         The header of the 429 of ``fake-429`` and ``fake-429-once``.
     logprobs_in_stream
         False plays the providers that lose log-probabilities when streaming.
+    token_delay
+        Seconds before each token of a stream.
     port
         0 takes a free one.
 
@@ -92,9 +94,11 @@ class FakeProvider:
         latency: float = 0.0,
         retry_after: str = "0",
         logprobs_in_stream: bool = False,
+        token_delay: float = 0.0,
         port: int = 0,
     ) -> None:
         self.latency, self.retry_after, self.logprobs_in_stream = latency, retry_after, logprobs_in_stream
+        self.token_delay = token_delay
         self.requests: list[Recorded] = []
         self.in_flight = self.most_in_flight = 0
         self.closing = threading.Event()
@@ -274,6 +278,7 @@ class _Handler(BaseHTTPRequestHandler):
             }
             if body.get("logprobs") and self.server.provider.logprobs_in_stream:
                 choice["logprobs"] = {"content": [logprob]}
+            time.sleep(self.server.provider.token_delay)
             self._event(whole | {"object": "chat.completion.chunk", "choices": [choice], "usage": None})
         end = {"index": 0, "delta": {}, "finish_reason": "stop"}
         self._event(whole | {"object": "chat.completion.chunk", "choices": [end], "usage": None})
