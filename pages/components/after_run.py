@@ -9,9 +9,9 @@ import streamlit as st
 from svrmad_core.debate import Debate
 from svrmad_core.estimate import estimate
 from svrmad_core.recording import Recording, RecordingError, RunInfo
-from svrmad_core.records import Settings, Totals
+from svrmad_core.records import Totals
 
-from . import ask_form, by_hand, estimate_box, faults, inspector, library, policy, runner, stage
+from . import ask_form, by_hand, estimate_box, faults, inspector, library, missing, policy, runner, stage
 from .look import colour, glyph, plain, safe, short
 from .policy import Policy
 
@@ -174,24 +174,12 @@ def _offer_replay(recording: Recording, rules: Policy) -> None:
         disabled=refused is not None,
         help=refused or f"Runs all-to-all from the same initial answers; asks {', '.join(dict.fromkeys(models))}",
     ):
-        settings = started.settings.model_copy(update=dict.fromkeys(_BUDGETS))
-        _begin_replay(recording, models, settings, key, rules)
+        _begin_replay(recording)
 
 
-def _begin_replay(recording: Recording, models: list[str], settings: Settings, key: str | None, rules: Policy) -> None:
+def _begin_replay(recording: Recording) -> None:
     try:
-        runner.begin(
-            recording.started.problem,
-            "all_to_all",
-            models,
-            rules.capped(settings, estimate_box.priced(models, settings.api_base)),
-            api_key=key,
-            parent=recording,
-            owner=policy.visitor(),
-            pace=ask_form.SIMULATED_PACE,
-            limits=rules.limits,
-            hidden=rules.library == "private",
-        )
+        missing.begin(recording, "all_to_all", ask_form.SIMULATED_PACE)
     except runner.CannotStart as error:
         st.error(str(error), icon=":material/error:")
         return

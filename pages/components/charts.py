@@ -10,7 +10,7 @@ from svrmad_core.comparison import Point, Row
 from svrmad_core.growth import growth
 
 from .figures import CLEAR
-from .film import Film
+from .film import Film, Layer
 from .look import Ink, plotly_text, short
 from .twins import Stop
 
@@ -142,22 +142,13 @@ def methods(rows: Sequence[Row], revealed: bool, ink: Ink) -> Film:
         hovertemplate="%{customdata}<extra></extra>",
         cliponaxis=False,
     )
-    names = film.layer(
-        "methods",
-        mode="text",
-        textposition="middle right",
-        textfont={"size": 14 * ink.scale, "color": ink.text},
-        hoverinfo="skip",
-        cliponaxis=False,
-    )
-    answers = film.layer(
-        "answers",
-        mode="text",
-        textposition="middle right",
-        textfont={"size": 17 * ink.scale, "color": ink.text},
-        hoverinfo="skip",
-        cliponaxis=False,
-    )
+
+    def texts(name: str, size: float) -> Layer:
+        font = {"size": size * ink.scale, "color": ink.text}
+        look = {"textposition": "middle right", "textfont": font, "hoverinfo": "skip", "cliponaxis": False}
+        return film.layer(name, mode="text", **look)
+
+    names, answers = texts("methods", 14), texts("answers", 17)
     for i, (r, y) in enumerate(zip(ordered, places, strict=True)):
         bars.line([(0, y), (r.tokens, y)], 1)
         names.add(1, x=0, y=y - 0.42, text=f"{plotly_text(r.title)}  <b>{r.tokens:,}</b>")

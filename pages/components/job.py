@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -47,7 +48,7 @@ class Asking:
     """Pieces of the reply that have come so far; 0 where replies are not streamed."""
 
 
-class Job:
+class Job(ABC):
     """One run that goes on in a thread of its own.
 
     Attributes
@@ -159,13 +160,13 @@ class Job:
             self._asking.clear()
             self.done = True
 
+    @abstractmethod
     def _open(self) -> tuple[Panel, Recorder]:
         """The panel that is asked and the file that is written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _stream(self, panel: Panel, recorder: Recorder) -> AsyncIterator[Any]:
         """The run's events."""
-        raise NotImplementedError
 
     async def _drive(self, panel: Panel, recorder: Recorder) -> None:
         watched = _Watched(panel, self._asking, getattr(self, "pace", 0.0))

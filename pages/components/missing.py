@@ -100,7 +100,7 @@ def _fill(root: Recording) -> None:
     waiting: list[tuple[str, str]] = st.session_state.get(_QUEUE, [])
     while waiting and waiting[0][0] == root.run_id:
         try:
-            _begin(root, waiting[0][1])
+            begin(root, waiting[0][1])
         except runner.CannotStart as error:
             mine = [j for j in runner.jobs() if j.parent_id == root.run_id and not j.done]
             if not mine:
@@ -111,7 +111,14 @@ def _fill(root: Recording) -> None:
         waiting.pop(0)
 
 
-def _begin(root: Recording, key: str) -> None:
+def begin(root: Recording, key: str, pace: float = 0.0) -> None:
+    """Begin a paired run of one method in the server.
+
+    Raises
+    ------
+    runner.CannotStart
+        If there is no room for it, or no money left; one sentence.
+    """
     rules = policy.current()
     models = [a.model for a in root.started.agents]
     priced = estimate_box.priced(models, root.started.settings.api_base)
@@ -123,6 +130,7 @@ def _begin(root: Recording, key: str) -> None:
         api_key=st.session_state.get("live_key") or None,
         parent=root,
         owner=policy.visitor(),
+        pace=pace,
         limits=rules.limits,
         hidden=rules.library == "private",
     )
@@ -161,4 +169,4 @@ def _progress(root: Recording) -> None:
         right.button("Do not run these", key="unqueue", on_click=st.session_state[_QUEUE].clear, width="stretch")
 
 
-__all__ = ["offers", "queue", "settings_of"]
+__all__ = ["begin", "offers", "queue", "settings_of"]
